@@ -66,15 +66,16 @@ class Registry:
             for value in enum.values:
                 setattr(module, value.name, value.number)
         for message in descriptor.message_types_by_name.values():
-            setattr(module, message.name, _message_class(message))
+            setattr(module, message.name, _message_class(message, module.__name__))
         return module
 
 
-def _message_class(descriptor: Any) -> type:
+def _message_class(descriptor: Any, module: str) -> type:
     made = message_factory.GetMessageClass(descriptor)
+    made.__module__ = module
     copyreg.pickle(made, _reduce)  # protobuf's own way would look for the message in the default pool
     for nested in descriptor.nested_types:
-        _message_class(nested)
+        _message_class(nested, module)
     return made
 
 
