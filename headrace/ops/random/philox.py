@@ -1,13 +1,13 @@
 """The Philox 4x32-10 counter-based generator, keyed and counted the way TensorFlow's random ops do it.
 
-Philox (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011) maps a 64-bit key and
-a 128-bit counter to a block of four 32-bit words. A random op owns one key and one counter; an execution reads
-blocks from the counter onwards, and afterwards the counter moves on by the number of blocks that the execution
-reserves, which is usually far more than it reads.
+Philox (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011) maps a 64-bit key
+and a 128-bit counter to a block of four 32-bit words. A random op owns one key and one counter; an execution
+reads blocks from the counter onwards, and afterwards the counter moves on by the number of blocks that the
+execution reserves, which is usually far more than it reads.
 
-Every function takes the array namespace `xp` (`numpy` or `jax.numpy`), so the interpreter and a traced program
-share one implementation. Keys are uint32[2] and counters uint32[4], least significant word first; both may be
-tracers. Under JAX 64-bit types must be enabled.
+Every function takes the array namespace `xp` (`numpy` or `jax.numpy`), so the interpreter and a traced
+program share one implementation. Keys are uint32[2] and counters uint32[4], least significant word first;
+both may be tracers. Under JAX 64-bit types must be enabled.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
 _LOW = 0xFFFFFFFF
+_KEY_SCHEDULE = np.array([[i * step & _LOW for step in _KEY_STEPS] for i in range(_ROUNDS)], np.uint64)
 
-# The key and the counter layout with which the stateless ops turn a two-element seed into a state of their own.
+# The key with which the stateless ops turn a two-element seed, taken as a counter, into their own state.
 _SCRAMBLE_KEY = (0x3EC8F720, 0x02461E29)
 
 # NumPy works through the stream in pieces whose temporaries stay in the level-two cache.
-_NUMPY_PIECE = 4096
+_NUMPY_PIECE = 8192
 
 
 def state_from_seeds(seed: int, seed2: int) -> tuple[np.ndarray, np.ndarray]:
@@ -65,8 +66,8 @@ def state_from_stateless_seed(seed: Any, xp: Any = np) -> tuple[Any, Any]:
       xp: The array namespace.
 
     Returns:
-      A uint32[2] key and a uint32[4] counter: one Philox block of the seed, so that similar seeds give unrelated
-      streams.
+      A uint32[2] key and a uint32[4] counter: one Philox block of the seed, so that similar seeds give
+      unrelated streams.
     """
     halves = xp.asarray(seed).astype(np.int64).astype(np.uint64)
     low, high = (halves & np.uint64(_LOW)).astype(np.uint32), (halves >> np.uint64(32)).astype(np.uint32)
@@ -101,11 +102,8 @@ def blocks(key: Any, counter: Any, count: int, xp: Any = np, stride: int = 1) ->
     out = np.empty((count, BLOCK_WORDS), np.uint32)
     for start in range(0, count, _NUMPY_PIECE):
         stop = min(start + _NUMPY_PIECE, count)
-        offsets = np.arange(start, stop, dtype=np.uint64)
-        if stride != 1:
-            offsets *= np.uint64(stride)
-        for lane, words in enumerate(_lanes(key, counter, offsets, np)):
-            out[start:stop, lane] = words
+        offsets = np.arange(start * stride, stop * stride, stride, dtype=np.uint64)
+        _numpy_blocks(key, counter, offsets, out[start:stop])
     return out
 
 
@@ -118,8 +116,11 @@ def blocks_at(key: Any, counter: Any, offsets: Any, xp: Any = np) -> Any:
       offsets: A uint64 array of distances from the counter, in blocks.
       xp: The array namespace.
     """
-    lanes = _lanes(key, counter, offsets, xp)
-    return xp.stack([lane.astype(np.uint32) for lane in lanes], axis=-1)
+    if xp is not np:
+        return _traced_blocks(key, counter, offsets, xp)
+    out = np.empty((*offsets.shape, BLOCK_WORDS), np.uint32)
+    _numpy_blocks(key, counter, offsets.reshape(-1), out.reshape(-1, BLOCK_WORDS))
+    return out
 
 
 def words(key: Any, counter: Any, count: int, xp: Any = np) -> Any:
@@ -134,44 +135,63 @@ def words(key: Any, counter: Any, count: int, xp: Any = np) -> Any:
     return blocks(key, counter, -(-count // BLOCK_WORDS), xp).reshape(-1)[:count]
 
 
-def _lanes(key: Any, counter: Any, offsets: Any, xp: Any) -> tuple[Any, ...]:
-    """Returns the four words of the blocks at `offsets`, as uint64 arrays below 2**32 (NumPy) or uint32 (JAX)."""
-    mask, half = np.uint64(_LOW), np.uint64(32)
-    c = xp.asarray(counter).astype(np.uint64)
-    start, upper = c[0] | (c[1] << half), c[2] | (c[3] << half)
-    # Wrapping is meant; arrays wrap silently where NumPy scalars would warn.
-    lower = offsets + start
-    upper = (lower < start).astype(np.uint64) + upper
-    state = (lower & mask, lower >> half, upper & mask, upper >> half)
-    key = xp.asarray(key)
-    if xp is np:
-        return _rounds(state, (np.uint64(key[0]), np.uint64(key[1])), _ROUNDS)
+def _numpy_blocks(key: np.ndarray, counter: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
+    """Writes the blocks at `offsets` (uint64[n]) into `out` (uint32[n, 4]).
 
-    # XLA would compute all rounds afresh for each of the four words. The words that a loop carries are computed
-    # once, which makes this several times faster; two trips of five rounds need little memory traffic.
-    def five_rounds(_: Any, carried: Any) -> Any:
-        words, k0, k1 = carried
-        wide = tuple(word.astype(np.uint64) for word in words)
-        words = _rounds(wide, (k0.astype(np.uint64), k1.astype(np.uint64)), 5)
-        steps = [np.uint32(5 * step & _LOW) for step in _KEY_STEPS]
-        return tuple(word.astype(np.uint32) for word in words), k0 + steps[0], k1 + steps[1]
-
-    narrow = tuple(word.astype(np.uint32) for word in state)
-    return lax.fori_loop(0, _ROUNDS // 5, five_rounds, (narrow, key[0], key[1]))[0]
-
-
-def _rounds(state: tuple[Any, ...], key: tuple[Any, Any], count: int) -> tuple[Any, ...]:
-    """Returns the state after `count` rounds.
-
-    Words are held in 64 bits: the products need them, and compilers turn a multiplication of two such words into
-    the single instruction for 32 x 32 -> 64 bits.
+    Words are held in 64 bits because the products need them. Words 0 and 2, which get multiplied, form one
+    array and words 1 and 3 another, so that a round is five NumPy calls: small ops spend their time in
+    calls.
     """
-    mask, half = np.uint64(_LOW), np.uint64(32)
-    c0, c1, c2, c3 = state
-    k0, k1 = key
-    for i in range(count):
-        if i:
-            k0, k1 = (k0 + np.uint64(_KEY_STEPS[0])) & mask, (k1 + np.uint64(_KEY_STEPS[1])) & mask
-        p0, p1 = c0 * np.uint64(_MULTIPLIERS[0]), c2 * np.uint64(_MULTIPLIERS[1])
-        c0, c1, c2, c3 = (p1 >> half) ^ c1 ^ k0, p1 & mask, (p0 >> half) ^ c3 ^ k1, p0 & mask
-    return c0, c1, c2, c3
+    half, mask = np.uint64(32), np.uint64(_LOW)
+    value = sum(int(word) << (32 * i) for i, word in enumerate(counter))
+    start, upper = np.uint64(value & (2**64 - 1)), value >> 64
+    lower = offsets + start
+    heads, tails = np.empty((2, offsets.size), np.uint64), np.empty((2, offsets.size), np.uint64)
+    np.bitwise_and(lower, mask, out=heads[0])
+    np.right_shift(lower, half, out=tails[0])
+    heads[1], tails[1] = upper & _LOW, upper >> 32
+    carried = lower < start
+    if carried.any():
+        upper = (upper + 1) & (2**64 - 1)
+        heads[1, carried], tails[1, carried] = upper & _LOW, upper >> 32
+
+    multipliers = np.array(_MULTIPLIERS, np.uint64)[:, None]
+    keys = (np.asarray(key, np.uint64) + _KEY_SCHEDULE)[:, :, None] & mask
+    products = np.empty_like(heads)
+    for round_key in keys:
+        np.multiply(heads, multipliers, out=products)
+        np.bitwise_xor(tails, round_key, out=tails)
+        # Each product feeds the other half of the block.
+        np.right_shift(products[::-1], half, out=heads)
+        np.bitwise_xor(heads, tails, out=heads)
+        np.bitwise_and(products[::-1], mask, out=tails)
+    out[:, 0::2] = heads.T
+    out[:, 1::2] = tails.T
+
+
+def _traced_blocks(key: Any, counter: Any, offsets: Any, xp: Any) -> Any:
+    """Returns the blocks at `offsets` as uint32[..., 4].
+
+    XLA would compute all rounds afresh for each of the four words of a block. Words that a loop carries are
+    computed once, which is several times faster; two trips of five rounds need little memory traffic. A
+    multiplication of two widened words becomes the single instruction for 32 x 32 -> 64 bits.
+    """
+    half = np.uint64(32)
+    c = xp.asarray(counter).astype(np.uint64)
+    key = xp.asarray(key)
+    start = c[0] | (c[1] << half)
+    lower = offsets + start
+    upper = (c[2] | (c[3] << half)) + (lower < start).astype(np.uint64)
+    words = [word.astype(np.uint32) for word in (lower, lower >> half, upper, upper >> half)]
+
+    def five_rounds(_: Any, state: Any) -> Any:
+        (c0, c1, c2, c3), k0, k1 = state
+        for _ in range(5):
+            p0 = c0.astype(np.uint64) * np.uint64(_MULTIPLIERS[0])
+            p1 = c2.astype(np.uint64) * np.uint64(_MULTIPLIERS[1])
+            c0, c1 = (p1 >> half).astype(np.uint32) ^ c1 ^ k0, p1.astype(np.uint32)
+            c2, c3 = (p0 >> half).astype(np.uint32) ^ c3 ^ k1, p0.astype(np.uint32)
+            k0, k1 = k0 + np.uint32(_KEY_STEPS[0]), k1 + np.uint32(_KEY_STEPS[1])
+        return (c0, c1, c2, c3), k0, k1
+
+    return xp.stack(lax.fori_loop(0, _ROUNDS // 5, five_rounds, (tuple(words), key[0], key[1]))[0], axis=-1)

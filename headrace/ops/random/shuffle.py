@@ -18,7 +18,7 @@ def shuffle_blocks(count: int) -> int:
 def permutation(key: Any, counter: Any, count: int, xp: Any = np) -> Any:
     """Returns int64[count]: the row of the operand that comes to stand at each place.
 
-    It is a forward Fisher-Yates shuffle in which place `i` trades with the one `word % (count - i)` further on.
+    A forward Fisher-Yates shuffle: place `i` trades with the one `word % (count - i)` further on.
 
     Args:
       key: A uint32[2] key.
@@ -38,8 +38,8 @@ def permutation(key: Any, counter: Any, count: int, xp: Any = np) -> Any:
         return np.array(rows, np.int64)
 
     def trade(place: Any, rows: Any) -> Any:
-        partner = partners[place]
-        here, there = rows[place], rows[partner]
-        return rows.at[place].set(there).at[partner].set(here)
+        # One gather and one scatter of both places; separate ones make XLA copy all rows on every trip.
+        both = xp.stack([partners[place], place])
+        return rows.at[both].set(rows[both[::-1]])
 
-    return lax.fori_loop(0, count - 1, trade, xp.arange(count, dtype=np.int64))
+    return lax.fori_loop(np.int64(0), np.int64(count - 1), trade, xp.arange(count, dtype=np.int64))
