@@ -1,0 +1,47 @@
+"""Modules that are imported on first use, so that `import headrace` stays quick.
+
+`from headrace.lazy import jax, jnp, lax` gives stand-ins that import the real module when an attribute is first
+read. JAX is set up here, once: 64-bit types on (TensorFlow's dtypes are exact), nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import types
+from typing import Any
+
+
+class LazyModule(types.ModuleType):
+    """A module that imports itself when its first attribute is read."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.__dict__["_loading"] = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        name = self.__dict__["_loading"]
+        if name == "jax" or name.startswith("jax."):
+            _set_up_jax()
+        module = importlib.import_module(name)
+        # Later reads find the attributes here and never come back to __getattr__.
+        for key, value in vars(module).items():
+            self.__dict__.setdefault(key, value)
+        return getattr(module, attribute)
+
+
+_jax_ready = False
+
+
+def _set_up_jax() -> None:
+    global _jax_ready
+    if not _jax_ready:
+        _jax_ready = True
+        module = importlib.import_module("jax")
+        module.config.update("jax_enable_x64", True)
+
+
+jax: Any = LazyModule("jax")
+jnp: Any = LazyModule("jax.numpy")
+lax: Any = LazyModule("jax.lax")
+scipy_special: Any = LazyModule("scipy.special")
+scipy_linalg: Any = LazyModule("scipy.linalg")

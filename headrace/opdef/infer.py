@@ -1,0 +1,228 @@
+"""Shape inference: runs an op's shape rule on a new node, and knows values that follow from constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace import shapes
+from headrace.graph import hooks
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace.opdef.rules import Rule
+from headrace.shapes import Shape
+
+_SMALL = 1024  # elements; larger values are no shapes, axes or sizes
+
+
+class ShapeContext:
+    """What a shape rule may ask for beyond shapes and attrs."""
+
+    __slots__ = ("asked", "op")
+
+    def __init__(self, op: Operation):
+        self.op = op
+        self.asked: dict[int, Any] = {}
+
+    def _tensor(self, operand: str | int) -> tuple[int, Tensor]:
+        i = operand if isinstance(operand, int) else operand_index(self.op, operand)
+        return i, self.op._inputs[i]
+
+    def constant(self, operand: str | int) -> np.ndarray[Any, Any] | None:
+        """Returns an operand's value if it follows from constants, else None."""
+        i, t = self._tensor(operand)
+        value = constant_value(t)
+        if value is not None:
+            self.asked[i] = value
+        return value
+
+    def as_shape(self, operand: str | int) -> Shape:
+        """Returns the partial shape that a 1-D integer operand holds."""
+        i, t = self._tensor(operand)
+        found = constant_as_shape(t)
+        if found is not None:
+            self.asked[i] = found
+        return found
+
+    def dtype(self, operand: str | int) -> Any:
+        return self._tensor(operand)[1].dtype.base_dtype
+
+    def handle(self, operand: str | int) -> Any:
+        """Returns the (dtype, shape) pairs of what a resource or variant operand holds, or None."""
+        return self._tensor(operand)[1]._handle_data
+
+    def set_handle(self, data: Any, output: int = 0) -> None:
+        """Says what a resource or variant output holds."""
+        self.op._outputs[output]._handle_data = tuple(data)
+
+
+def operand_index(op: Operation, name: str) -> int:
+    """Returns the position among a node's flat inputs where the operand `name` starts."""
+    plan = op.kind.plan
+    i = 0
+    for arg, n in zip(plan.signature.inputs, plan.sizes(plan.signature.inputs, op.attrs), strict=True):
+        if arg.name == name:
+            return i
+        i += 1 if n is None else n
+    raise KeyError(f"{op.type} has no operand {name!r}")
+
+
+def group_operands(kind: Any, attrs: dict[str, Any], flat: list[Any]) -> list[Any]:
+    """Returns flat operands with those of a list argument gathered into one tuple."""
+    plan = kind.plan
+    if plan.simple:
+        return flat
+    out: list[Any] = []
+    i = 0
+    for n in plan.sizes(plan.signature.inputs, attrs):
+        if n is None:
+            out.append(flat[i])
+            i += 1
+        else:
+            out.append(tuple(flat[i : i + n]))
+            i += n
+    return out
+
+
+def infer_shapes(kind: Any, op: Operation) -> None:
+    """Sets the shapes of a node's outputs by its op's shape rule.
+
+    Raises:
+      ValueError: The inputs' shapes do not fit the op; the message names the node and the shapes.
+    """
+    rule: Rule | None = kind.rules.get("shape")
+    if rule is None:
+        return
+    inputs = [t._dims for t in op._inputs]
+    operands = group_operands(kind, op.attrs, inputs)
+    ctx = None
+    keywords = rule.keywords(op.attrs, kind.plan.type_attrs) if rule.names or rule.wants_rest else {}
+    if rule.wants_ctx:
+        ctx = keywords["ctx"] = ShapeContext(op)
+    try:
+        result = rule.function(*operands, **keywords)
+    except ValueError as e:
+        raise ValueError(_message(op, str(e), ctx)) from None
+    outputs = op._outputs
+    if type(result) is list:
+        if len(result) != len(outputs):
+            raise RuntimeError(f"the shape rule of {kind.name} gave {len(result)} shapes for {len(outputs)} outputs")
+        for t, dims in zip(outputs, result, strict=True):
+            t._dims = dims
+    elif len(outputs) == 1:
+        outputs[0]._dims = result
+    elif outputs:
+        for t in outputs:
+            t._dims = result
+
+
+def _message(op: Operation, text: str, ctx: ShapeContext | None) -> str:
+    rows = ", ".join(shapes.to_text(t._dims) for t in op._inputs)
+    out = f"{text} for '{op.name}' (op: '{op.type}') with input shapes: {rows}"
+    if ctx is not None and ctx.asked:
+        known = []
+        for i, value in sorted(ctx.asked.items()):
+            value = np.asarray([-1 if v is None else v for v in value] if isinstance(value, tuple) else value)
+            known.append(f"input[{i}] = <{_spell(value)}>")
+        out += " and with computed input tensors: " + ", ".join(known)
+    return out + "."
+
+
+def _spell(value: np.ndarray[Any, Any]) -> str:
+    if value.ndim == 0:
+        return str(value)
+    return "[" + " ".join(str(v) for v in value.ravel()) + "]" if value.ndim == 1 else str(value.tolist())
+
+
+# -- values that follow from constants -----------------------------------------------------------------------
+
+
+def constant_value(tensor: Any) -> np.ndarray[Any, Any] | None:
+    """Returns a tensor's value if it follows from constants and static shapes, else None."""
+    if not isinstance(tensor, Tensor):
+        return None
+    op = tensor._op
+    if op.type == "Const":
+        return op.attrs["value"]  # type: ignore[no-any-return]
+    cache = op._graph.__dict__.setdefault("_constant_values", {})
+    if tensor in cache:
+        return cache[tensor]  # type: ignore[no-any-return]
+    value = _compute(tensor, op)
+    if value is not None:
+        # "Not constant" is not remembered: set_shape may yet make it known.
+        cache[tensor] = value
+    return value
+
+
+def _compute(tensor: Tensor, op: Operation) -> Any:
+    as_shape = op.kind.rules.get("as_shape")
+    if as_shape is not None:
+        found = as_shape.function(op)
+        if found is not None and None not in found:
+            dims = np.array(found, tensor._dtype.storage)
+            return dims if tensor._dims is None or len(tensor._dims) == 1 else dims.reshape(())
+        if not op._inputs or op.type in ("Shape", "Size", "Rank"):
+            return None
+    rule = op.kind.rules.get("host")
+    if rule is None or op.kind.is_stateful or rule.wants_ctx or not op._inputs or op.type.startswith("Placeholder"):
+        return None
+    n = shapes.num_elements(tensor._dims)
+    if n is None or n > _SMALL:
+        return None
+    values = []
+    for t in op._inputs:
+        value = constant_value(t)
+        if value is None or value.size > _SMALL:
+            return None
+        values.append(value)
+    try:
+        result = rule.function(
+            *group_operands(op.kind, op.attrs, values), **rule.keywords(op.attrs, op.kind.plan.type_attrs)
+        )
+    except Exception:
+        return None  # the step itself will report what is wrong
+    if type(result) in (list, tuple):
+        result = result[tensor._value_index]
+    return np.asarray(result)
+
+
+def constant_as_shape(tensor: Any) -> Shape:
+    """Returns the partial shape that a 1-D integer tensor holds (-1 is unknown); None if not even its rank is known."""
+    if isinstance(tensor, np.ndarray):
+        return tuple(None if d < 0 else int(d) for d in tensor.tolist())
+    value = constant_value(tensor)
+    if value is not None:
+        if value.ndim == 0:
+            if int(value) == -1:
+                return None
+            raise ValueError(f"Received a scalar with value '{value}' as shape; require a statically known scalar "
+                             "with value '-1' to describe an unknown shape.")  # fmt: skip
+        if value.ndim != 1:
+            raise ValueError(f"Shape must be rank 1 but is rank {value.ndim}")
+        for d in value.tolist():
+            if d < -1:
+                raise ValueError(f"Dimension {d} must be >= -1")
+        return tuple(None if d < 0 else int(d) for d in value.tolist())
+    rule = tensor.op.kind.rules.get("as_shape")
+    if rule is not None and (tensor._dims is None or len(tensor._dims) == 1):
+        found = rule.function(tensor.op)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+    dims = tensor._dims
+    if dims is not None and len(dims) == 1 and dims[0] is not None:
+        return (None,) * dims[0]
+    return None
+
+
+def dim_value(tensor: Any) -> int | None:
+    """Returns the int that a scalar tensor holds, if it follows from constants or known dimensions."""
+    value = constant_value(tensor)
+    if value is not None:
+        return int(value) if value.ndim == 0 else None
+    rule = tensor.op.kind.rules.get("as_shape")
+    found = rule.function(tensor.op) if rule is not None else None
+    return found[0] if found is not None and len(found) == 1 else None
+
+
+hooks.constant_as_shape = constant_as_shape
