@@ -1,0 +1,1 @@
+"""What a program uses around the graph: flags, logging, files, the version."""
