@@ -1,8 +1,8 @@
 """The compact JSON form in which graphs, OpDefs and values are kept under tests/golden.
 
-Both sides of every comparison use this module: the recording scripts run it under the oracle's Python 3.7 on
-TensorFlow's protos, the tests run it on headrace's. It therefore touches messages only by field name, reads graphs
-only through the public API, and imports nothing but the standard library and NumPy.
+Both sides of every comparison use this module: the recording scripts run it under the oracle's Python 3.7
+on TensorFlow's protos, the tests run it on headrace's. It therefore touches messages only by field name, reads
+graphs only through the public API, and imports nothing but the standard library and NumPy.
 """
 
 import base64
@@ -18,8 +18,8 @@ PROGRAMS = GOLDEN.parent / "programs"
 
 DATA_TYPES = dict(
     enumerate(
-        "invalid float double int32 uint8 int16 int8 string complex64 int64 bool qint8 quint8 qint32 bfloat16 qint16 "
-        "quint16 uint16 complex128 half resource variant uint32 uint64".split()
+        "invalid float double int32 uint8 int16 int8 string complex64 int64 bool qint8 quint8 qint32 bfloat16 "
+        "qint16 quint16 uint16 complex128 half resource variant uint32 uint64".split()
     )
 )
 
@@ -162,7 +162,7 @@ def _anonymous(value):
 
 
 def node(node_def, outputs=None):
-    """A NodeDef as [name, op, inputs, attrs, output shapes, device]; the device is left out where it is empty."""
+    """A NodeDef as [name, op, inputs, attrs, output shapes, device]; an empty device is left out."""
     attrs = {key: attr_value(node_def.attr[key]) for key in sorted(node_def.attr)}
     line = [node_def.name, node_def.op, list(node_def.input), attrs, outputs]
     return line + [node_def.device] if node_def.device else line

@@ -1,4 +1,4 @@
-"""Records tests/golden/opdefs.json and gradients.json: every OpDef and gradient state that TensorFlow 1.15 registers.
+"""Records tests/golden/opdefs.json and gradients.json from the registries of TensorFlow 1.15.
 
 Run with the oracle:  scripts/oracle tests/golden/record/opdefs.py
 """
@@ -15,11 +15,11 @@ from tensorflow.python.framework import op_def_registry, ops
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import canonical
 
-# Public op definitions that no generated Python module mentions; the C++ registry holds, besides, ops that begin with
-# an underscore (private to the runtime) and ops that only TensorFlow's own tests use: neither kind is recorded.
+# Public op definitions that no generated Python module mentions; the C++ registry holds, besides, ops that begin
+# with an underscore (private to the runtime) and ops that only TensorFlow's own tests use: neither is recorded.
 WITHOUT_PYTHON = set(
-    "Copy CopyHost DebugIdentity DebugNanCount DebugNumericSummary HostConst NegTrain RemoteFusedGraphExecute Rpc "
-    "Skipgram TensorForestCreateTreeVariable TensorForestTreeDeserialize TensorForestTreeIsInitializedOp "
+    "Copy CopyHost DebugIdentity DebugNanCount DebugNumericSummary HostConst NegTrain RemoteFusedGraphExecute "
+    "Rpc Skipgram TensorForestCreateTreeVariable TensorForestTreeDeserialize TensorForestTreeIsInitializedOp "
     "TensorForestTreePredict TensorForestTreeResourceHandleOp TensorForestTreeSerialize TensorForestTreeSize "
     "TryRpc".split()
 )
@@ -99,7 +99,7 @@ def main():
     op_defs = registered_op_defs()
     canonical.write_table("opdefs.json", {op.name: op_facts(op) for op in op_defs})
     canonical.write_table("gradients.json", {op.name: gradient_state(op.name) for op in op_defs})
-    print("%d op definitions from TensorFlow %s" % (len(op_defs), tf.__version__))
+    print(f"{len(op_defs)} op definitions from TensorFlow {tf.__version__}")
 
 
 main()
