@@ -13,11 +13,13 @@ PACKAGE = ROOT / "headrace"
 # Lowest first: a module imports from its own layer and from lower ones. Names in one row are one layer.
 LAYERS = (
     ("export",),
+    ("namespace",),
     ("proto",),
     ("errors",),
     ("dtypes",),
     ("shapes", "tensor_shape"),
     ("lazy",),
+    ("platform",),
     ("graph",),
     ("opdef",),
     ("graphdef",),
