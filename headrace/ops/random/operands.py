@@ -37,6 +37,17 @@ def shape_rule(shape: Any, *_: Any, ctx: Any) -> Any:
     return ctx.as_shape("shape")
 
 
+def check_seed_shape(seed: Any) -> None:
+    """Checks the static shape of a seed operand: [2].
+
+    Raises:
+      ValueError: It is another.
+    """
+    (length,) = with_rank(seed, 1)
+    if length not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {length}")
+
+
 def static_dims(shape: Any) -> tuple[int, ...]:
     """Returns the value of a shape operand as a tuple.
 

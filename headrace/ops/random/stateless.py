@@ -16,6 +16,7 @@ from headrace.ops.random.operands import (
     FLOATS,
     INDEX,
     check_range,
+    check_seed_shape,
     shape_rule,
     shape_tensor,
     shifted,
@@ -24,17 +25,6 @@ from headrace.ops.random.operands import (
     upper_end,
 )
 from headrace.shapes import with_rank
-
-
-def check_seed_shape(seed):
-    """Checks the static shape of a seed operand: [2].
-
-    Raises:
-      ValueError: It is another.
-    """
-    (length,) = with_rank(seed, 1)
-    if length not in (None, 2):
-        raise ValueError(f"Dimension must be 2 but is {length}")
 
 
 def _shape(shape, seed, *bounds, ctx):
