@@ -24,11 +24,11 @@ def shape_tensor(shape: Any) -> Any:
     if not isinstance(shape, (list, tuple)):
         return convert_to_tensor(shape, name="shape")
     dims = [d.value if isinstance(d, Dimension) else d for d in shape]
+    if not all(isinstance(d, (int, np.integer)) for d in dims):
+        return convert_to_tensor(dims, name="shape")
     # An empty list would be float32 otherwise, and NumPy integers int64.
-    plain = all(isinstance(d, (int, np.integer)) and abs(int(d)) < 2**31 for d in dims)
-    return convert_to_tensor(
-        [int(d) for d in dims] if plain else dims, dtypes.int32 if plain else None, name="shape"
-    )
+    fits = all(abs(int(d)) < 2**31 for d in dims)
+    return convert_to_tensor([int(d) for d in dims], dtypes.int32 if fits else dtypes.int64, name="shape")
 
 
 def shape_rule(shape: Any, *_: Any, ctx: Any) -> Any:
