@@ -76,7 +76,9 @@ def members(path: str) -> set[str]:
     """Returns the names directly in a public module, those not loaded yet included."""
     start = path + "." if path else ""
     known: Iterable[str] = [*NAMES, *NAMESPACES, *LAZY]
-    return {name[len(start) :].split(".")[0] for name in known if name.startswith(start) and name != path} - {""}
+    return {name[len(start) :].split(".")[0] for name in known if name.startswith(start) and name != path} - {
+        ""
+    }
 
 
 def lookup(path: str, name: str) -> Any:
@@ -174,7 +176,11 @@ class PublicPackage(PublicModule):
 def adopt(module: types.ModuleType) -> None:
     """Makes a module of the implementation, and those inside it, serve the public names under its path."""
     name = getattr(module, "__name__", "")
-    if type(module) is not types.ModuleType or not name.startswith("headrace.") or not is_namespace(_path_of(module)):
+    if (
+        type(module) is not types.ModuleType
+        or not name.startswith("headrace.")
+        or not is_namespace(_path_of(module))
+    ):
         return
     is_package = "__path__" in vars(module)
     module.__class__ = PublicPackage if is_package else PublicModule
@@ -188,23 +194,29 @@ class NamespaceFinder:
     """Finds `headrace.nn` and other public modules that are no files; the last in line on `sys.meta_path`."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if not name.startswith("headrace."):
+        root, _, public = name.partition(".")
+        first = public.split(".")[0]
+        if root != "headrace" or not (first in _INSIDE or is_namespace(public) or public[:9] in _VERSIONS):
             return None
-        public = name.partition(".")[2]
-        if public == "compat.v1" or public.startswith("compat.v1."):
-            public = public[len("compat.v1.") :]
-        if public in NAMES or not is_namespace(public):
+        # The compat layer knows TensorFlow's inside and its versions; it is not imported for nothing.
+        module = importlib.import_module("headrace.compat.hook").make(name)
+        if module is None:
             return None
-        return ModuleSpec(name, self, is_package=True)
+        spec = ModuleSpec(name, self, origin="headrace", is_package=not name.endswith("_pb2"))
+        spec.loader_state = module
+        return spec
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
-        public = spec.name.partition(".")[2]
-        if public == "compat.v1" or public.startswith("compat.v1."):
-            public = public[len("compat.v1.") :]
-        return Namespace(spec.name, public)
+        module: types.ModuleType = spec.loader_state
+        spec.loader_state = None
+        return module
 
     def exec_module(self, module: types.ModuleType) -> None:
-        load_providers(vars(module)["_path"])
+        load_providers(vars(module).get("_path", ""))
+
+
+_INSIDE = ("python", "core")
+_VERSIONS = ("compat.v1", "compat.v2")
 
 
 def _loaded(root: str) -> Iterator[types.ModuleType]:
