@@ -161,6 +161,56 @@ def _anonymous(value):
     return re.sub(r"^s CustomGradient-\d+$", "s CustomGradient-#", value)
 
 
+def _arg_facts(arg):
+    """One ArgDef as a dict, in the order name, types, numbers, ref."""
+    facts = {"name": arg.name}
+    for field in ("type_attr", "number_attr", "type_list_attr"):
+        if getattr(arg, field):
+            facts[field] = getattr(arg, field)
+    if arg.type:
+        facts["type"] = type_name(arg.type)
+    if arg.is_ref:
+        facts["ref"] = True
+    return facts
+
+
+def _untagged(value):
+    """A canonical attr value without the tags that the attr's type makes needless."""
+    if isinstance(value, list):
+        return [_untagged(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    tag, content = value.split(" ", 1)
+    return json.loads(content) if tag == "shape" else content
+
+
+def _attr_facts(attr):
+    """One AttrDef as a dict: type, then default, allowed and minimum where the OpDef has them."""
+    facts = {"type": attr.type}
+    if attr.HasField("default_value"):
+        facts["default"] = _untagged(attr_value(attr.default_value))
+    if attr.HasField("allowed_values"):
+        facts["allowed"] = _untagged(attr_value(attr.allowed_values))
+    if attr.has_minimum:
+        facts["minimum"] = attr.minimum
+    return facts
+
+
+def op_facts(op_def):
+    """One OpDef as a dict whose attrs keep their declared order."""
+    facts = {
+        "inputs": [_arg_facts(arg) for arg in op_def.input_arg],
+        "outputs": [_arg_facts(arg) for arg in op_def.output_arg],
+        "attrs": {attr.name: _attr_facts(attr) for attr in op_def.attr},
+    }
+    for flag in ("is_stateful", "is_commutative", "is_aggregate", "allows_uninitialized_input"):
+        if getattr(op_def, flag):
+            facts[flag] = True
+    if op_def.HasField("deprecation"):
+        facts["deprecated_at_graph_version"] = op_def.deprecation.version
+    return facts
+
+
 def node(node_def, outputs=None):
     """A NodeDef as [name, op, inputs, attrs, output shapes, device]; an empty device is left out."""
     attrs = {key: attr_value(node_def.attr[key]) for key in sorted(node_def.attr)}

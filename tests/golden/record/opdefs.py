@@ -3,7 +3,6 @@
 Run with the oracle:  scripts/oracle tests/golden/record/opdefs.py
 """
 
-import json
 import pathlib
 import sys
 
@@ -36,56 +35,6 @@ def registered_op_defs():
     return sorted((op_def for op_def in op_list.op if op_def.name in public), key=lambda op_def: op_def.name)
 
 
-def arg_facts(arg):
-    """One ArgDef as a dict, in the order name, types, numbers, ref."""
-    facts = {"name": arg.name}
-    for field in ("type_attr", "number_attr", "type_list_attr"):
-        if getattr(arg, field):
-            facts[field] = getattr(arg, field)
-    if arg.type:
-        facts["type"] = canonical.type_name(arg.type)
-    if arg.is_ref:
-        facts["ref"] = True
-    return facts
-
-
-def plain(value):
-    """A canonical attr value without the tags that the attr's type makes needless."""
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if not isinstance(value, str):
-        return value
-    tag, content = value.split(" ", 1)
-    return json.loads(content) if tag == "shape" else content
-
-
-def attr_facts(attr):
-    """One AttrDef as a dict: type, then default, allowed and minimum where the OpDef has them."""
-    facts = {"type": attr.type}
-    if attr.HasField("default_value"):
-        facts["default"] = plain(canonical.attr_value(attr.default_value))
-    if attr.HasField("allowed_values"):
-        facts["allowed"] = plain(canonical.attr_value(attr.allowed_values))
-    if attr.has_minimum:
-        facts["minimum"] = attr.minimum
-    return facts
-
-
-def op_facts(op_def):
-    """One OpDef as a dict whose attrs keep their declared order."""
-    facts = {
-        "inputs": [arg_facts(arg) for arg in op_def.input_arg],
-        "outputs": [arg_facts(arg) for arg in op_def.output_arg],
-        "attrs": {attr.name: attr_facts(attr) for attr in op_def.attr},
-    }
-    for flag in ("is_stateful", "is_commutative", "is_aggregate", "allows_uninitialized_input"):
-        if getattr(op_def, flag):
-            facts[flag] = True
-    if op_def.HasField("deprecation"):
-        facts["deprecated_at_graph_version"] = op_def.deprecation.version
-    return facts
-
-
 def gradient_state(name):
     """What the gradient registry answers for an op type: "function", "none" or "missing"."""
     try:
@@ -97,7 +46,7 @@ def gradient_state(name):
 
 def main():
     op_defs = registered_op_defs()
-    canonical.write_table("opdefs.json", {op.name: op_facts(op) for op in op_defs})
+    canonical.write_table("opdefs.json", {op.name: canonical.op_facts(op) for op in op_defs})
     canonical.write_table("gradients.json", {op.name: gradient_state(op.name) for op in op_defs})
     print(f"{len(op_defs)} op definitions from TensorFlow {tf.__version__}")
 
