@@ -53,6 +53,8 @@ class Graph:
         self._functions: dict[str, Any] = {}
         self._container = ""
         self._producer = _PRODUCER
+        self._min_consumer = 0  # of what was imported
+        self._function_gradients: dict[str, str] = {}  # of imported functions: name -> gradient function's name
         self._last_loss_reduction: Any = None
         self._is_loss_scaled_by_optimizer = False
         self._variable_creator_stack: list[Any] = []

@@ -234,6 +234,9 @@ def _reshape(array: np.ndarray[Any, Any], shape: Any, verify: bool, value: Any) 
         )
     if array.size == 0:
         return np.zeros(shape, array.dtype)
+    if array.size == 1:
+        # One element in memory however large the constant; graphs are written from this form as TensorFlow's are.
+        return np.broadcast_to(array.reshape(()), shape)
     # The last element fills what is missing.
     out = np.full(size, array.reshape(-1)[-1], array.dtype)
     out[: array.size] = array.reshape(-1)
