@@ -23,11 +23,12 @@ ONLY_BUILT = ["devices"]
 
 def difference(got, want):
     """What is wrong with a value, or the empty string."""
-    got = np.asarray(got)
     if want.dtype == object:
+        got = np.array(got, dtype=object)
         return (
             "" if got.tolist() == want.tolist() else f"{got.tolist()} where TensorFlow gives {want.tolist()}"
         )
+    got = np.asarray(got)
     if got.dtype != want.dtype:
         return f"dtype {got.dtype} where TensorFlow gives {want.dtype}"
     if got.shape != want.shape:
@@ -74,6 +75,8 @@ def test_values_equal_tensorflows(name):
         (np.float32([[1.0]]), np.float32([1.0]), False),
         (np.int32([1, 2]), np.int32([1, 3]), False),
         (b"a", np.array(b"a", dtype=object), True),
+        (b"a\x00", np.array(b"a\x00", dtype=object), True),
+        (b"a", np.array(b"a\x00", dtype=object), False),
         ([b"a"], np.array([b"b"], dtype=object), False),
     ],
 )

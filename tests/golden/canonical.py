@@ -248,7 +248,8 @@ def _item_name(item):
 
 def value(array):
     """A fetched value as {dtype, shape, value or base64}; float32 and wider keep every bit."""
-    array = np.asarray(array)
+    # NumPy's own type for bytes would drop zeros at the end.
+    array = np.array(array, dtype=object) if isinstance(array, bytes) else np.asarray(array)
     if array.dtype.kind in "OSU":
         flat = [
             item if isinstance(item, bytes) else str(item).encode("utf-8") for item in array.ravel().tolist()
@@ -262,10 +263,14 @@ def value(array):
     return facts
 
 
+def _encoded(item):
+    return base64.b64decode(item[7:]) if item.startswith("base64:") else item.encode("utf-8")
+
+
 def value_array(facts):
     """The NumPy array that `value` wrote down."""
     if facts["dtype"] == "string":
-        encoded = [item.encode("utf-8") for item in facts["value"]]
+        encoded = [_encoded(item) for item in facts["value"]]
         return np.array(encoded, dtype=object).reshape(facts["shape"])
     dtype = np.dtype(facts["dtype"])
     if "base64" in facts:
