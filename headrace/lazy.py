@@ -43,5 +43,6 @@ def _set_up_jax() -> None:
 jax: Any = LazyModule("jax")
 jnp: Any = LazyModule("jax.numpy")
 lax: Any = LazyModule("jax.lax")
+jax_core: Any = LazyModule("jax.extend.core")
 scipy_special: Any = LazyModule("scipy.special")
 scipy_linalg: Any = LazyModule("scipy.linalg")

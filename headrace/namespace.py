@@ -28,6 +28,11 @@ LAZY: dict[str, str] = {
     "resource_loader": "headrace.platform.resource_loader",
     "sysconfig": "headrace.platform.sysconfig",
     "compat": "headrace.platform.strings",
+    "disable_v2_behavior": "headrace.compat.behavior",
+    "disable_eager_execution": "headrace.compat.behavior",
+    "disable_v2_tensorshape": "headrace.compat.behavior",
+    "enable_v2_behavior": "headrace.compat.behavior",
+    "enable_eager_execution": "headrace.compat.behavior",
     "data": "headrace.data",
     "keras": "headrace.keras",
     "estimator": "headrace.estimator",
@@ -39,6 +44,16 @@ LAZY: dict[str, str] = {
     "test": "headrace.testing",
     "contrib": "headrace.contrib",
 }
+LAZY.update(
+    dict.fromkeys(
+        (
+            "AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NameAttrList NodeDef "
+            "OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorInfo summary.Event "
+            "summary.SessionLog summary.Summary summary.SummaryDescription summary.TaggedRunMetadata"
+        ).split(),
+        "headrace.session.messages",
+    )
+)
 """What is imported on first touch of a public name: the name (or the module it is in) and who provides it."""
 
 
@@ -96,7 +111,9 @@ def lookup(path: str, name: str) -> Any:
 def no_such_name(path: str, name: str) -> AttributeError:
     """Makes the error for a public name that does not exist; it says which near one does."""
     prefix = f"tf.{path}." if path else "tf."
-    nearest = [prefix + near for near in difflib.get_close_matches(name, sorted(members(path)), n=1)]
+    nearest = [
+        prefix + near for near in difflib.get_close_matches(name, sorted(members(path)), n=1, cutoff=0.65)
+    ]
     if not nearest:
         nearest = sorted("tf." + full for full in NAMES if full.rpartition(".")[2] == name)
     hint = f"; the nearest that exists is {nearest[0]}" if nearest else ""

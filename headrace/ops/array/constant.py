@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace import errors, shapes
 from headrace.dtypes import as_dtype
 from headrace.opdef import constant_node, export, op, raw
 from headrace.opdef.literals import to_array
@@ -48,6 +49,16 @@ Placeholder = op("""
 @Placeholder.shape
 def placeholder_shape(*, shape):
     return shape
+
+
+@Placeholder.host
+def placeholder_host(*, dtype, shape, ctx):
+    known = f" and shape {shapes.to_text(shape)}" if shape is not None else ""
+    raise errors.InvalidArgumentError(
+        None,
+        None,
+        f"You must feed a value for placeholder tensor '{ctx.op.name}' with dtype {dtype.wire_name}{known}",
+    )
 
 
 PlaceholderWithDefault = op("""

@@ -1,0 +1,87 @@
+"""How nodes touch state: which references and resources each reads and writes, and the order that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from headrace import dtypes
+from headrace.graph import Operation, Tensor
+
+
+@dataclass
+class Access:
+    """What one node does to state: the reference and resource tensors it reads and those it writes."""
+
+    reads: list[Tensor] = field(default_factory=list)
+    writes: list[Tensor] = field(default_factory=list)
+
+
+def access_of(op: Operation) -> Access | None:
+    """Returns what a node does to state, None for a node that touches none.
+
+    A reference taken where a plain tensor is asked for is a read. References and resources that the op does not
+    declare as `reads` count as written.
+    """
+    found: Access | None = None
+    if not any(t._dtype.is_ref or t._dtype is dtypes.resource for t in op._inputs):
+        return None
+    plan = op.kind.plan
+    i = 0
+    for arg, n in zip(plan.signature.inputs, plan.sizes(plan.signature.inputs, op.attrs), strict=True):
+        for t in op._inputs[i : i + (1 if n is None else n)]:
+            if not (t._dtype.is_ref or t._dtype is dtypes.resource):
+                continue
+            found = found or Access()
+            only_read = arg.name in op.kind.reads or (t._dtype.is_ref and not arg.is_ref)
+            # Identity and the like hand a resource on without looking at what it holds.
+            if t._dtype is dtypes.resource and arg.dtype is None:
+                continue
+            (found.reads if only_read else found.writes).append(t)
+        i += 1 if n is None else n
+    return found
+
+
+def source(tensor: Tensor) -> Tensor:
+    """Returns the tensor that a handle comes from, through nodes that hand it on."""
+    while True:
+        op = tensor._op
+        if not op._inputs:
+            return tensor
+        first = op._inputs[0]
+        # Assign and its kin return the reference they were given; Identity returns the handle.
+        if first._dtype.base_dtype is not tensor._dtype.base_dtype:
+            return tensor
+        if not (first._dtype.is_ref or first._dtype is dtypes.resource):
+            return tensor
+        tensor = first
+
+
+def order_edges(ops: Iterable[Operation]) -> dict[Operation, list[Operation]]:
+    """Returns for each node the earlier ones it must follow because they touch the same state.
+
+    TensorFlow leaves a race where a read and a write of a variable are not ordered by edges. Here the order of `ops`
+    decides: reads and writes of one variable happen in that order.
+    """
+    last_write: dict[Tensor, Operation] = {}
+    reads_since: dict[Tensor, list[Operation]] = {}
+    edges: dict[Operation, list[Operation]] = {}
+    for op in ops:
+        access = access_of(op)
+        if access is None:
+            continue
+        before: list[Operation] = []
+        for t in access.reads:
+            key = source(t)
+            if key in last_write:
+                before.append(last_write[key])
+            reads_since.setdefault(key, []).append(op)
+        for t in access.writes:
+            key = source(t)
+            if key in last_write:
+                before.append(last_write[key])
+            before.extend(r for r in reads_since.pop(key, ()) if r is not op)
+            last_write[key] = op
+        if before:
+            edges[op] = before
+    return edges

@@ -1,0 +1,68 @@
+"""Cutting a step into host stages and clusters.
+
+Stages alternate: even ones hold nodes that XLA can take, odd ones nodes that run on the host. Every edge goes to the
+same or a later stage, so the nodes of one even stage form one convex cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.graph import Operation, Tensor
+from headrace.passes.access import order_edges
+
+
+def stages(
+    ops: list[Operation],
+    fed: set[Tensor],
+    on_host: Callable[[Operation], bool],
+    static_edges: set[tuple[Operation, Operation]],
+) -> list[list[Operation]]:
+    """Returns the nodes of each stage, in order; even stages are clusters.
+
+    Args:
+      ops: The nodes in an order in which they can run.
+      fed: Tensors that are given.
+      on_host: Whether a node has to run on the host.
+      static_edges: (producer, consumer) pairs whose consumer needs the producer's value before it can be compiled.
+    """
+    before: dict[Operation, list[Operation]] = {}
+    extra = order_edges(ops)
+    inside = set(ops)
+    for op in ops:
+        sources = [t._op for t in op._inputs if t not in fed]
+        sources += op._control_inputs
+        sources += extra.get(op, ())
+        before[op] = [b for b in dict.fromkeys(sources) if b in inside]
+    host = {op: on_host(op) for op in ops}
+    earliest: dict[Operation, int] = {}
+    for op in ops:
+        parity = 1 if host[op] else 0
+        stage = parity
+        for b in before[op]:
+            least = earliest[b]
+            if (b, op) in static_edges and not host[op] and not host[b]:
+                least += 1  # at least one host stage in between, where the value becomes known
+            if least % 2 != parity:
+                least += 1
+            stage = max(stage, least)
+        earliest[op] = stage
+    # Cluster nodes move as late as they can: fewer, larger clusters.
+    last = max((earliest[op] for op in ops if not host[op]), default=0)
+    latest = dict(earliest)
+    after: dict[Operation, list[Operation]] = {}
+    for op in ops:
+        for b in before[op]:
+            after.setdefault(b, []).append(op)
+    for op in reversed(ops):
+        if host[op]:
+            continue
+        stage = last
+        for a in after.get(op, ()):
+            most = latest[a] - 1 if host[a] else latest[a] - (2 if (op, a) in static_edges else 0)
+            stage = min(stage, most)
+        latest[op] = stage
+    out: list[list[Operation]] = [[] for _ in range(max(latest.values(), default=0) + 1)]
+    for op in ops:
+        out[latest[op]].append(op)
+    return out

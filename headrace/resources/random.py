@@ -1,0 +1,38 @@
+"""The stream of one random op in one session: its key and how far it has been read."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import numpy as np
+
+_MASK = 0xFFFFFFFF
+
+
+class RandomState:
+    """A counter-based stream: 128 bits of counter under a 64-bit key (Philox 4x32-10).
+
+    Args:
+      seed: The graph-level seed of the op.
+      seed2: The op-level seed; both 0 mean seeds from the operating system.
+    """
+
+    __slots__ = ("counter", "key")
+
+    def __init__(self, seed: int, seed2: int):
+        if seed == 0 and seed2 == 0:
+            seed, seed2 = secrets.randbits(64), secrets.randbits(64)
+        low, high = seed & (2**64 - 1), seed2 & (2**64 - 1)
+        # seed is the key; seed2 starts the upper half of the counter.
+        self.key = np.array([low & _MASK, low >> 32], np.uint32)
+        self.counter = high << 64
+
+    def lanes(self) -> np.ndarray[Any, Any]:
+        """Returns the counter as four uint32 lanes, lowest first."""
+        c = self.counter
+        return np.array([c & _MASK, (c >> 32) & _MASK, (c >> 64) & _MASK, (c >> 96) & _MASK], np.uint32)
+
+    def skip(self, blocks: int) -> None:
+        """Moves on by a number of 128-bit blocks."""
+        self.counter = (self.counter + blocks) & (2**128 - 1)

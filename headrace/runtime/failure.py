@@ -1,0 +1,43 @@
+"""Errors of a running step: the exception users catch, with the node and the user's own line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace import errors
+from headrace.graph import Operation
+from headrace.graph import traceback as frames
+
+_PYTHON_ERRORS: tuple[tuple[type[BaseException], Any], ...] = (
+    (ValueError, errors.InvalidArgumentError),
+    (TypeError, errors.InvalidArgumentError),
+    (StopIteration, errors.OutOfRangeError),
+    (MemoryError, errors.ResourceExhaustedError),
+    (NotImplementedError, errors.UnimplementedError),
+)
+
+
+def at_node(error: BaseException, op: Operation) -> BaseException:
+    """Returns the error of a rule as one that names the node; errors that do already are returned as they are."""
+    if isinstance(error, errors.OpError):
+        if error.op is not None:
+            return error
+        cls: Any = type(error)
+        message = error.message
+    elif isinstance(error, Exception):
+        cls = next((c for kind, c in _PYTHON_ERRORS if isinstance(error, kind)), errors.UnknownError)
+        message = str(error) if cls is not errors.UnknownError else f"{type(error).__name__}: {error}"
+    else:
+        return error  # KeyboardInterrupt and the like
+    made = cls(lambda: op.node_def, op, describe(message, op))
+    made.__cause__ = error if not isinstance(error, errors.OpError) else error.__cause__
+    return made  # type: ignore[no-any-return]
+
+
+def describe(message: str, op: Operation) -> str:
+    """Returns a message followed by the node, where it was made, and the stack of that place."""
+    where = frames.user_frame(op._traceback)
+    defined = f" (defined at {where[0].co_filename}:{where[1]}) " if where is not None else " "
+    rows = [f"  File {file!r}, line {line}, in {function}\n    {text}" for file, line, function, text in op.traceback]
+    stack = "\n".join(rows).replace("'", '"')
+    return f"{message}\n\t [[node {op.name}{defined}]]\n\nOriginal stack trace for {op.name!r}:\n{stack}\n"

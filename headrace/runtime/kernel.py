@@ -1,0 +1,158 @@
+"""One node ready to run in the interpreter: its rule with operands, attrs and references sorted out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace import dtypes, errors
+from headrace.graph import Operation
+from headrace.lazy import jax
+from headrace.opdef.rules import Rule
+from headrace.runtime.context import HostContext, Step
+
+_programs: dict[Any, Any] = {}
+
+
+def attr_key(value: Any) -> Any:
+    """Returns a hashable stand-in for an attr value."""
+    if isinstance(value, np.ndarray):
+        return (value.shape, value.dtype.str, value.tobytes() if value.dtype != object else tuple(value.ravel()))
+    return value
+
+
+class Kernel:
+    """Runs one node: `kernel(step, operands)` returns its outputs as a sequence.
+
+    Attributes:
+      op: The node.
+      takes_reference: For each flat input whether the rule wants the reference itself.
+      rule: The host rule, or the lower rule that is run as a compiled one-op program.
+    """
+
+    __slots__ = ("_groups", "_keywords", "_many", "_n", "_program", "_storage", "op", "rule", "takes_reference")
+
+    def __init__(self, op: Operation):
+        kind = op.kind
+        rule: Rule | None = kind.rules.get("host")
+        self._program: Callable[..., Any] | None = None
+        if rule is None:
+            rule = kind.rules.get("lower")
+            if rule is None:
+                raise errors.UnimplementedError(
+                    lambda: op.node_def,
+                    op,
+                    f"{op.type} has no kernel: declare @{op.type}.lower or @{op.type}.host in {kind.module}",
+                )
+            self._program = _one_op_program(op, rule)
+        self.op = op
+        self.rule = rule
+        plan = kind.plan
+        self._keywords = rule.keywords(op.attrs, plan.type_attrs)
+        sizes = plan.sizes(plan.signature.inputs, op.attrs)
+        self._groups = None if all(n is None for n in sizes) else sizes
+        self._storage = [None if t._dtype.storage == object else t._dtype.storage for t in op._outputs]
+        self._n = len(op._outputs)
+        self._many = self._n != 1 or plan.signature.outputs[0].is_list
+        wants: list[bool] = []
+        for arg, n in zip(plan.signature.inputs, sizes, strict=True):
+            wants += [arg.is_ref] * (1 if n is None else n)
+        self.takes_reference = wants
+
+    def __call__(self, step: Step, operands: list[Any]) -> Any:
+        if self._program is not None:
+            result = self._program(step, operands)
+        else:
+            operands = [v if type(v) is np.ndarray or not hasattr(v, "addressable_shards") else np.asarray(v) for v in operands]
+            if self._groups is not None:
+                operands = _grouped(operands, self._groups)
+            if self.rule.wants_ctx:
+                result = self.rule.function(*operands, ctx=HostContext(step, self.op), **self._keywords)
+            else:
+                result = self.rule.function(*operands, **self._keywords)
+        if not self._many:
+            return (self._checked(result, 0),)
+        if self._n == 0:
+            return ()
+        if len(result) != self._n:
+            raise errors.InternalError(
+                None, None, f"{self.op.type}'s rule gave {len(result)} outputs where {self._n} are declared"
+            )
+        return [self._checked(v, i) for i, v in enumerate(result)]
+
+    def _checked(self, value: Any, i: int) -> Any:
+        storage = self._storage[i]
+        if type(value) is not np.ndarray:
+            if storage is None:
+                return np.array(value, object) if isinstance(value, (bytes, str)) else value
+            if not hasattr(value, "addressable_shards"):
+                if not isinstance(value, (np.generic, bool, int, float, complex, list, tuple)):
+                    return value  # a handle
+                value = np.asarray(value)
+        if storage is not None and value.dtype != storage:
+            raise errors.InternalError(
+                None,
+                None,
+                f"{self.op.type}'s {'lower' if self._program else 'host'} rule gave {value.dtype} for output {i}, "
+                f"which is declared {storage}",
+            )
+        return value
+
+
+def _grouped(flat: list[Any], sizes: list[int | None]) -> list[Any]:
+    out: list[Any] = []
+    i = 0
+    for n in sizes:
+        if n is None:
+            out.append(flat[i])
+            i += 1
+        else:
+            out.append(tuple(flat[i : i + n]))
+            i += n
+    return out
+
+
+def _one_op_program(op: Operation, rule: Rule) -> Callable[..., Any]:
+    """Returns a function that runs one node's lower rule as a compiled program of its own."""
+    from headrace.runtime.cluster import Trace
+
+    kind = op.kind
+    plan = kind.plan
+    keywords = rule.keywords(op.attrs, plan.type_attrs)
+    sizes = plan.sizes(plan.signature.inputs, op.attrs)
+    static = {a.name for a in plan.signature.inputs} & set(rule.static)
+    names: list[str] = []
+    for arg, n in zip(plan.signature.inputs, sizes, strict=True):
+        names += [arg.name] * (1 if n is None else n)
+    fixed = [i for i, name in enumerate(names) if name in static]
+    moving = [i for i in range(len(names)) if i not in fixed]
+    attrs = tuple((k, attr_key(v)) for k, v in sorted(op.attrs.items()) if k[0] != "_")
+
+    if rule.wants_ctx:
+        return Trace.one_op(op)
+
+    def run(step: Step, operands: list[Any]) -> Any:
+        values = [np.asarray(operands[i]) for i in fixed]
+        key = (op.type, attrs, tuple(attr_key(v) for v in values))
+        program = _programs.get(key)
+        if program is None:
+
+            def function(*traced: Any) -> Any:
+                flat: list[Any] = [None] * len(names)
+                for i, v in zip(fixed, values, strict=True):
+                    flat[i] = v
+                for i, v in zip(moving, traced, strict=True):
+                    flat[i] = v
+                return rule.function(*_grouped(flat, sizes), **keywords)
+
+            program = _programs[key] = jax.jit(function)
+        return program(*[operands[i] for i in moving])
+
+    return run
+
+
+def is_plain(dtype: Any) -> bool:
+    """Whether values of a type are arrays of numbers, which XLA can hold."""
+    return dtype.base_dtype not in (dtypes.string, dtypes.resource, dtypes.variant)

@@ -1,0 +1,303 @@
+"""Plan: how a session runs one set of fetches for one set of feeds.
+
+A plan holds the needed nodes in order. Its first run, and every run whose shapes are new, goes through the
+interpreter, node by node; when the same shapes come again the plan is cut into host stages and clusters, and the
+clusters are compiled.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+
+from headrace import errors
+from headrace.graph import Operation, Tensor
+from headrace.passes.cut import stages
+from headrace.passes.prune import needed
+from headrace.resources.variable import VariableState
+from headrace.runtime.cluster import CheckFailed, Cluster, NeedStatic, can_lower
+from headrace.runtime.context import Step
+from headrace.runtime.failure import at_node
+from headrace.runtime.kernel import Kernel
+from headrace.runtime.state import SessionState
+
+TIERS = ("auto", "interpret", "compile")
+
+
+def tier_from_environment() -> str:
+    """Returns the tier policy that HEADRACE_TIER asks for: `auto`, `interpret` or `compile`.
+
+    Raises:
+      ValueError: The variable holds something else.
+    """
+    tier = os.environ.get("HEADRACE_TIER", "auto")
+    if tier not in TIERS:
+        raise ValueError(f"HEADRACE_TIER is one of {', '.join(TIERS)}, not {tier!r}")
+    return tier
+
+
+class _Instruction:
+    """A kernel and where its operands and results stand in the table of values."""
+
+    __slots__ = ("inputs", "kernel", "op", "outputs", "reads")
+
+    def __init__(self, op: Operation, kernel: Kernel, slots: dict[Tensor, int]):
+        self.op = op
+        self.kernel = kernel
+        self.inputs = [slots[t] for t in op._inputs]
+        self.outputs = [slots[t] for t in op._outputs]
+        # Inputs that are references but are wanted as plain tensors.
+        self.reads = [
+            i for i, t in enumerate(op._inputs) if t._dtype.is_ref and not kernel.takes_reference[i]
+        ]
+
+
+class Plan:
+    """The nodes that some fetches and targets need, ready to run.
+
+    Args:
+      state: The session's state.
+      fetches: Tensors whose values a run returns, in order.
+      targets: Operations that a run must run.
+      feeds: Tensors whose values a run is given, in order.
+      tier: `auto`, `interpret` or `compile`.
+    """
+
+    def __init__(
+        self,
+        state: SessionState,
+        fetches: list[Tensor],
+        targets: list[Operation],
+        feeds: list[Tensor],
+        tier: str = "auto",
+    ):
+        self.state = state
+        self.fetches = fetches
+        self.feeds = feeds
+        self.tier = tier
+        self.ops = needed(fetches, targets, feeds)
+        fed = set(feeds)
+        self._fed = fed
+        self._slots: dict[Tensor, int] = {}
+        for t in feeds:
+            self._slots.setdefault(t, len(self._slots))
+        for op in self.ops:
+            for t in op._outputs:
+                self._slots.setdefault(t, len(self._slots))
+        # Values that are the same in every run: constants, and the handles of variables.
+        self._fixed: list[Any] = [None] * len(self._slots)
+        self._rest: list[Operation] = []
+        step = Step(state)
+        for op in self.ops:
+            if op._inputs or op._control_inputs or not self._is_fixed(op):
+                self._rest.append(op)
+                continue
+            try:
+                values = Kernel(op)(step, [])
+            except Exception as e:
+                raise at_node(e, op) from e.__cause__
+            for t, v in zip(op._outputs, values, strict=True):
+                if t not in fed:
+                    self._fixed[self._slots[t]] = v
+        self._instructions: list[_Instruction] | None = None
+        self._stages: list[Any] | None = None
+        self._static_edges: set[tuple[Operation, Operation]] = set()
+        self._forced: set[Operation] = set()
+        self._seen: dict[Any, int] = {}
+        self._fetch_slots = [self._slots[t] for t in fetches]
+        self._reads_fetch = [t._dtype.is_ref for t in fetches]
+        self._feed_slots = [self._slots[t] for t in feeds]
+        self.only_interpret = ""
+        self.has_cluster_ops = any(can_lower(op) for op in self._rest)
+
+    @staticmethod
+    def _is_fixed(op: Operation) -> bool:
+        if op.type == "Const":
+            return True
+        # Handles of variables: nodes without inputs whose only outputs are references or resources.
+        return op.type in ("VariableV2", "Variable", "VarHandleOp")
+
+    # -- running -----------------------------------------------------------------------------------------------
+    def run(self, feed_values: list[Any], step: Step | None = None) -> list[Any]:
+        """Runs the plan once.
+
+        Args:
+          feed_values: A value for each feed, arrays of the right type.
+          step: What this run alone has (deadline, cancellation); made if None.
+
+        Returns:
+          A NumPy array for each fetch, which belongs to the caller.
+
+        Raises:
+          OpError: A node failed; the message names it.
+        """
+        step = step or Step(self.state)
+        step.feeds = feed_values
+        if self._compile_now(feed_values):
+            try:
+                values = self._run_stages(step, feed_values)
+            except CheckFailed:
+                # Variables and streams are as before: the interpreter finds the node and words the error.
+                values = self._interpret(step, feed_values)
+        else:
+            values = self._interpret(step, feed_values)
+        out = []
+        for slot, is_ref, t in zip(self._fetch_slots, self._reads_fetch, self.fetches, strict=True):
+            v = values[slot]
+            if is_ref:
+                try:
+                    v = v.read()
+                except errors.OpError as e:
+                    raise at_node(e, t._op) from None
+            out.append(v)
+        return [_to_caller(v, t) for v, t in zip(out, self.fetches, strict=True)]
+
+    def _compile_now(self, feed_values: list[Any]) -> bool:
+        if self.tier == "interpret" or self.only_interpret or not self.has_cluster_ops:
+            return False
+        if self.tier == "compile":
+            return True
+        shapes = tuple([v.shape if type(v) is np.ndarray else None for v in feed_values])
+        seen = self._seen.get(shapes, 0)
+        if seen:
+            return True
+        self._seen[shapes] = 1
+        return False
+
+    def _interpret(self, step: Step, feed_values: list[Any]) -> list[Any]:
+        instructions = self._instructions
+        if instructions is None:
+            instructions = self._instructions = self._prepare(self._rest)
+        values = list(self._fixed)
+        for slot, v in zip(self._feed_slots, feed_values, strict=True):
+            values[slot] = v
+        with np.errstate(all="ignore"):
+            self._execute(instructions, values, step)
+        return values
+
+    def _prepare(self, ops: list[Operation]) -> list[_Instruction]:
+        out = []
+        for op in ops:
+            try:
+                out.append(_Instruction(op, Kernel(op), self._slots))
+            except errors.OpError as e:
+                raise at_node(e, op) from None
+        return out
+
+    def _execute(self, instructions: list[_Instruction], values: list[Any], step: Step) -> None:
+        fed = self._fed
+        for ins in instructions:
+            operands = [values[i] for i in ins.inputs]
+            try:
+                for i in ins.reads:
+                    if isinstance(operands[i], VariableState):
+                        operands[i] = operands[i].read()
+                results = ins.kernel(step, operands)
+            except Exception as e:
+                raise at_node(e, ins.op) from e.__cause__
+            if fed:
+                for slot, t, v in zip(ins.outputs, ins.op._outputs, results, strict=True):
+                    if t not in fed:
+                        values[slot] = v
+            else:
+                for slot, v in zip(ins.outputs, results, strict=True):
+                    values[slot] = v
+            if step.deadline is not None and time.monotonic() > step.deadline:
+                raise errors.DeadlineExceededError(None, None, "Timed out waiting for the step to finish")
+
+    # -- stages ------------------------------------------------------------------------------------------------
+    def _cut(self) -> list[Any]:
+        """Returns the stages: lists of instructions for the host, and clusters."""
+        fixed = {op for op in self.ops} - set(self._rest)
+
+        def on_host(op: Operation) -> bool:
+            return op in self._forced or not can_lower(op) or bool(self._fed.intersection(op._outputs))
+
+        parts = stages(self._rest, self._fed, on_host, self._static_edges)
+        wanted = set(self.fetches)
+        home = {op: i for i, part in enumerate(parts) for op in part}
+        used_outside: dict[int, set[Tensor]] = {}
+        for op in self._rest:
+            for t in op._inputs:
+                maker = t._op
+                if t not in self._fed and maker not in fixed and home[maker] != home[op]:
+                    used_outside.setdefault(home[maker], set()).add(t)
+        out: list[Any] = []
+        for i, part in enumerate(parts):
+            if not part:
+                continue
+            if i % 2:
+                out.append(self._prepare(part))
+                continue
+            inside = set(part)
+            inputs = list(
+                dict.fromkeys(t for op in part for t in op._inputs if t in self._fed or t._op not in inside)
+            )
+            asked = used_outside.get(i, set())
+            outputs = [t for op in part for t in op._outputs if t in wanted or t in asked]
+            out.append(Cluster(part, inputs, outputs))
+        return out
+
+    def _run_stages(self, step: Step, feed_values: list[Any]) -> list[Any]:
+        while True:
+            if self._stages is None:
+                self._stages = self._cut()
+            values = list(self._fixed)
+            for slot, v in zip(self._feed_slots, feed_values, strict=True):
+                values[slot] = v
+            slots = self._slots
+            first = True
+            try:
+                for stage in self._stages:
+                    if type(stage) is Cluster:
+                        results = stage.run(step, {t: values[slots[t]] for t in stage.inputs})
+                        for t, v in results.items():
+                            values[slots[t]] = v
+                    else:
+                        with np.errstate(all="ignore"):
+                            self._execute(stage, values, step)
+                    first = False
+                return values
+            except NeedStatic as need:
+                self._cut_before(need)
+                if not first:
+                    raise errors.InternalError(None, None, f"a plan had to be cut again at {need.tensor.name}") from need
+            except errors.OpError as e:
+                if e.op is not None or not first:
+                    raise
+                # A lower rule refused its operands while tracing; the interpreter words the error.
+                return self._interpret(step, feed_values)
+            except (TypeError, ValueError, NotImplementedError) as e:
+                if not first:
+                    raise
+                values = self._interpret(step, feed_values)
+                self.only_interpret = f"{type(e).__name__}: {e}"
+                return values
+
+    def _cut_before(self, need: NeedStatic) -> None:
+        """Has the operand that must be known computed in an earlier stage."""
+        edge = (need.tensor._op, need.consumer)
+        if edge in self._static_edges:
+            self._forced.add(need.consumer)
+        self._static_edges.add(edge)
+        self._stages = None
+
+
+def _to_caller(value: Any, tensor: Tensor) -> Any:
+    """Returns a fetched value as TensorFlow gives it: an array of the caller's own, a scalar, or bytes."""
+    if isinstance(value, VariableState):
+        raise TypeError(f"Tensor {tensor.name} holds a resource; it can't be fetched.")
+    if type(value) is np.ndarray:
+        if value.ndim == 0:
+            return value[()]
+        quantized = tensor._dtype.base_dtype
+        if quantized.is_quantized:
+            return value.copy().view(quantized.as_numpy_dtype)
+        return value.copy()
+    if hasattr(value, "addressable_shards"):
+        array = np.array(value)
+        return array[()] if array.ndim == 0 else array
+    return value

@@ -1,0 +1,42 @@
+"""What a session keeps between steps, shared by all its plans."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from headrace.graph import Operation
+from headrace.resources.manager import ResourceManager
+from headrace.resources.random import RandomState
+
+
+class SessionState:
+    """Resources, random streams and per-node objects of one session.
+
+    `lock` is held while variables are gathered for a compiled step and its results put back, so that steps of
+    several threads never see each other's half-finished writes.
+    """
+
+    def __init__(self, resources: ResourceManager | None = None) -> None:
+        self.resources = resources or ResourceManager()
+        self.lock = threading.RLock()
+        self._streams: dict[Operation, RandomState] = {}
+        self._objects: dict[Operation, Any] = {}
+
+    def stream(self, op: Operation) -> RandomState:
+        """Returns the random stream of a node, started by its seeds the first time."""
+        found = self._streams.get(op)
+        if found is None:
+            with self.lock:
+                found = self._streams.setdefault(op, RandomState(op.attrs.get("seed", 0), op.attrs.get("seed2", 0)))
+        return found
+
+    def node_object(self, op: Operation, make: Any) -> Any:
+        """Returns an object that belongs to a node for the session's life, made the first time."""
+        found = self._objects.get(op)
+        if found is None:
+            with self.lock:
+                found = self._objects.get(op)
+                if found is None:
+                    found = self._objects[op] = make()
+        return found
