@@ -144,7 +144,9 @@ SOURCES = {
     "python.training.training": "train",
     "python.training.training_ops": "raw",
     "python.training.training_util": "train headrace.train io",
+    "python.tf2": "headrace.compat.behavior",
     "python.util": "tf headrace.compat.decorators",
+    "python.util.function_utils": "headrace.compat.inspection",
     "python.util.compat": "compat",
     "python.util.nest": "nest contrib.framework.nest headrace.graph.nest",
     "python.util.tf_inspect": "headrace.compat.inspection",
@@ -152,6 +154,8 @@ SOURCES = {
     "python.util.tf_contextlib": "headrace.compat.decorators",
     "examples": "tf",
     "examples.tutorials.mnist.input_data": "headrace.compat.mnist",
+    "contrib.learn.python.learn.datasets.mnist": "headrace.compat.mnist",
+    "contrib.learn.python.learn.datasets.base": "headrace.compat.mnist",
     "compiler.tf2xla.python.xla": "raw",
     "compiler": "xla.experimental",
     "tools.graph_transforms": "headrace.graphdef",
@@ -185,6 +189,10 @@ def is_internal(path: str) -> bool:
     """Says whether TensorFlow 1.15 has an internal module of this name ("python.framework.ops")."""
     if path in MODULES:
         return True
+    if any(
+        known == path or known.startswith(path + ".") for known in SOURCES if known.startswith("contrib.")
+    ):
+        return True
     match = _CONTRIB.match(path)
     return match is not None and _has_contrib(match[1])
 
@@ -199,7 +207,7 @@ def _has_contrib(path: str) -> bool:
 @functools.cache
 def sources(path: str) -> tuple[str, ...]:
     """Returns where the names of an internal module are, the likeliest place first."""
-    if path.startswith("contrib."):
+    if path.startswith("contrib.") and path not in SOURCES:
         return _contrib_sources(path)
     if re.search(r"\.gen_\w+$", path):
         return ("raw",)
@@ -275,6 +283,21 @@ def _raw(name: str) -> Iterator[Any]:
         yield from (op for known, op in OPS.items() if known.lower() == wanted)
 
 
+def _own_names(module: types.ModuleType | None) -> list[str]:
+    """The names that a module of the implementation defines, without those it imports for itself."""
+    if module is None:
+        return []
+    listed: list[str] | None = getattr(module, "__all__", None) if "__all__" in vars(module) else None
+    if listed is not None:
+        return list(listed)
+    home = module.__name__.rpartition(".")[0]
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", home).startswith(home)
+    ]
+
+
 class InternalModule(types.ModuleType):
     """A module of TensorFlow's inside.
 
@@ -311,8 +334,7 @@ class InternalModule(types.ModuleType):
                 names.add(leaf)
         for source in sources(path):
             if source.startswith("headrace."):
-                module = import_present(source)
-                names.update(n for n in vars(module or self) if not n.startswith("_"))
+                names.update(_own_names(import_present(source)))
             elif source not in ("raw", "tf") or path == "python.ops.standard_ops":
                 load_providers(source)
                 public = "" if source == "tf" else source

@@ -34,15 +34,21 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9.]*)://")
 
 
 @contextlib.contextmanager
-def told_as_tensorflow(path: str) -> Iterator[None]:
-    """Turns the operating system's errors within a `with` block into those of headrace.errors."""
+def told_as_tensorflow(path: str, inner: bool = False) -> Iterator[None]:
+    """Turns the operating system's errors within a `with` block into those of headrace.errors.
+
+    Args:
+      path: What the message names.
+      inner: Whether it names the very directory that failed instead, as the operating system tells it.
+    """
     try:
         yield
     except OSError as error:
         # fsspec raises bare FileNotFoundError(path) without a number.
         number = error.errno or (errno.ENOENT if isinstance(error, FileNotFoundError) else 0)
         kind = _BY_ERRNO.get(number, errors.UnknownError)
-        raise kind(None, None, f"{path}; {os.strerror(number) if number else error}") from None
+        place = error.filename if inner and isinstance(error.filename, str) else path
+        raise kind(None, None, f"{place}; {os.strerror(number) if number else error}") from None
 
 
 class LocalFiles:
@@ -155,7 +161,7 @@ class FileIO:
         self._binary = "b" in mode
         self._may_read = kind in ("r", "r+", "w+", "a+")
         self._may_write = kind != "r"
-        self._append = kind in ("a", "a+", "r+")
+        self._append = kind in ("a", "a+")  # "r+" cuts the file at its first write, in TensorFlow too
         self._reader: Any = None
         self._writer: Any = None
 

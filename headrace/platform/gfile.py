@@ -79,7 +79,7 @@ def makedirs(path: Any) -> None:
     files, local = files_of(name)
     if not local:
         return
-    with told_as_tensorflow(name):
+    with told_as_tensorflow(name, inner=True):
         if not files.exists(local):
             files.makedirs(local, exist_ok=True)
 

@@ -117,7 +117,10 @@ def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
 
 
 def _count_here() -> int:
-    """How often the line that called our caller was here before."""
+    """How often the line that called our caller was here before.
+
+    TensorFlow 1.15 means to count by line too, but counts all lines of a program together.
+    """
     frame = sys._getframe(2)
     key = (frame.f_code, frame.f_lineno)
     with _lock:
