@@ -66,146 +66,101 @@ def _from_python(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any],
         raise ValueError("None values not supported.")
     if isinstance(value, (Dimension, TensorShape)):
         value = value.value if isinstance(value, Dimension) else value.as_list()
-    flat = list(_flatten(value))
-    if any(v is None for v in flat):
-        if dtype is not None and not isinstance(value, (list, tuple)):
-            raise ValueError("None values not supported.")
-        raise TypeError(f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}. Consider "
-                        "casting elements to a supported type.")  # fmt: skip
-    kind = _kind(flat)
-    if dtype is not None:
-        _check(flat, kind, dtype)
-    elif kind is None:
-        raise TypeError(f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}. Consider "
-                        "casting elements to a supported type.")  # fmt: skip
-    target = dtype or {
-        "bool": dtypes.bool,
-        "int": dtypes.int32,
-        "float": dtypes.float32,
-        "complex": dtypes.complex128,
-        "string": dtypes.string,
-        "empty": dtypes.float32,
-    }.get(kind or "", None)
-    if target is None:  # arrays inside lists keep their type
-        array = np.array(value)
-        return _to_storage(array, from_numpy(array.dtype)), from_numpy(array.dtype)
+    if dtype is None:
+        array = _natural(value)
+        found = from_numpy(array.dtype)
+        return (_strings(array) if found is dtypes.string else array), found
+    for v in _flatten(value):
+        if not _takes(dtype, v):
+            raise TypeError(f"Expected {dtype.name}, got {v!r} of type '{type(v).__name__}' instead.")
+    if dtype is dtypes.string:
+        return _strings(_dense(value, object)), dtype
+    with np.errstate(over="ignore", invalid="ignore"):
+        if dtype.is_integer:
+            # Integers that are too large wrap around.
+            return _wrapped(_dense(value, object), dtype), dtype
+        return _dense(value, None if dtype.is_quantized else dtype.storage).astype(dtype.storage, copy=False), dtype
+
+
+def _natural(value: Any) -> np.ndarray[Any, Any]:
+    """Returns literals as the type they have by themselves: float32 and int32 where NumPy says 64 bits."""
+    array = _dense(value, None)
+    if array.dtype == np.float64:
+        with np.errstate(over="ignore"):
+            return array.astype(np.float32)
+    if array.dtype == np.int64:
+        narrow = array.astype(np.int32)
+        return narrow if np.array_equal(narrow, array) else array
+    strings = array.dtype.kind in "SU"
+    if array.dtype == object or (strings and not all(isinstance(v, (str, bytes)) for v in _flatten(value))):
+        if not (array.dtype == object and array.size and all(isinstance(v, (str, bytes)) for v in _flatten(value))):
+            raise TypeError(
+                f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}. Consider casting "
+                "elements to a supported type."
+            )
+    # NumPy's own string types cut trailing zero bytes off.
+    return _dense(value, object) if strings else array
+
+
+def _dense(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Returns nested lists as an array; lists of unequal length are refused."""
+    if _ragged(value):
+        raise ValueError(
+            f"Argument must be a dense tensor: {value} - got shape [{len(value)}], but wanted {_wanted_shape(value)}."
+        )
     try:
-        if target is dtypes.string:
-            return _strings(_object_array(value)), target
-        with np.errstate(over="ignore", invalid="ignore"):
-            if kind == "int" and target.is_integer:
-                wide = np.array(value, dtype=object)
-                if wide.size and isinstance(wide.ravel()[0], (list, tuple)):
-                    raise ValueError
-                array = np.array(value, dtype=np.int64 if not target.is_unsigned else np.uint64)
-                info = np.iinfo(target.storage)
-                if array.size and (array.min() < info.min or array.max() > info.max):
-                    if dtype is None:
-                        raise OverflowError
-                    array = array.astype(target.storage)
-                    if target in (dtypes.int32, dtypes.int64):
-                        raise OverflowError
-                array = array.astype(target.storage)
-            else:
-                array = np.array(value, dtype=target.storage if not target.is_quantized else None)
-                array = array.astype(target.storage, copy=False)
-    except OverflowError:
-        raise ValueError(f"Value out of range for {target.name}: {value!r}") from None
-    except ValueError:
-        if _ragged(value):
-            raise ValueError(
-                f"Argument must be a dense tensor: {value} - got shape {_outer_shape(value)}, but wanted "
-                f"{_wanted_shape(value)}."
-            ) from None
-        raise
-    return array, target
+        return np.array(value, dtype=dtype)
+    except (TypeError, OverflowError) as e:
+        raise TypeError(
+            f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}. Consider casting elements "
+            "to a supported type."
+        ) from e
+
+
+def _wrapped(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    bits = dtype.size * 8
+    try:
+        wide = array.astype(np.int64)
+    except (OverflowError, TypeError):
+        flat = [int(v) % (1 << bits) for v in array.ravel().tolist()]
+        wide = np.array(flat, np.uint64).reshape(array.shape)
+    return wide.astype(dtype.storage)
 
 
 def _flatten(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         for v in value:
             yield from _flatten(v)
-    elif isinstance(value, np.ndarray):
-        yield value if value.ndim else value[()]
     elif isinstance(value, Dimension):
         yield value.value
     else:
         yield value
 
 
-def _kind(flat: list[Any]) -> str | None:
-    """Returns what the first elements decide: the kind of literal that the list holds."""
-    if not flat:
-        return "empty"
-    kinds = {_kind_of(v) for v in flat}
-    if len(kinds) == 1:
-        return kinds.pop()
-    if kinds == {"int", "float"}:
-        return "float"
-    if kinds <= {"int", "float", "complex"}:
-        return "complex"
-    if any(k == "array" for k in kinds) and kinds <= {"array", "int", "float", "bool"}:
-        return "array"
-    if kinds <= {"bool", "int", "float", "complex", "string"}:
-        first = _kind_of(flat[0])
-        bad = next(v for v in flat if _kind_of(v) != first)
-        raise TypeError(_mismatch(first or "", bad))
-    return None
-
-
-def _kind_of(v: Any) -> str | None:
-    if isinstance(v, (np.ndarray, np.generic)):
-        return "array"
-    if isinstance(v, bool):
-        return "bool"
-    if isinstance(v, int):
-        return "int"
-    if isinstance(v, float):
-        return "float"
-    if isinstance(v, complex):
-        return "complex"
-    if isinstance(v, (str, bytes)):
-        return "string"
-    return None
-
-
-def _mismatch(wanted: str, value: Any) -> str:
-    return f"Expected {wanted}, got {value!r} of type '{type(value).__name__}' instead."
-
-
-def _check(flat: list[Any], kind: str | None, dtype: DType) -> None:
-    """Refuses literals that a type does not take: TensorFlow never rounds or parses them silently."""
-    for v in flat:
-        k = _kind_of(v)
-        if k == "array":
-            continue
-        ok = (
-            (dtype.is_bool and k == "bool")
-            or ((dtype.is_integer or dtype.is_quantized) and k == "int")
-            or (dtype.is_floating and k in ("int", "float"))
-            or (dtype.is_complex and k in ("int", "float", "complex"))
-            or (dtype is dtypes.string and k == "string")
-        )
-        if not ok:
-            raise TypeError(_mismatch(dtype.name, v))
-        if dtype is dtypes.float16 and k == "float" and math.isfinite(v) and abs(v) > 65504:
-            continue
-
-
-def _object_array(value: Any) -> np.ndarray[Any, Any]:
-    array = np.array(value, dtype=object)
-    return array
+def _takes(dtype: DType, v: Any) -> bool:
+    """Whether a literal may become an element of a type: TensorFlow never rounds or parses silently."""
+    if isinstance(v, np.ndarray):
+        return True
+    if isinstance(v, np.generic):
+        v = v.item()
+    if dtype is dtypes.string:
+        return isinstance(v, (str, bytes))
+    if dtype.is_bool:
+        return isinstance(v, bool)
+    if dtype.is_integer or dtype.is_quantized:
+        return isinstance(v, int)
+    if dtype.is_floating:
+        return isinstance(v, (int, float))
+    return isinstance(v, (int, float, complex))
 
 
 def _ragged(value: Any) -> bool:
-    if not isinstance(value, (list, tuple)):
+    if not isinstance(value, (list, tuple)) or not value:
         return False
-    lengths = {len(v) if isinstance(v, (list, tuple)) else None for v in value}
+    if not any(isinstance(v, (list, tuple)) for v in value):
+        return False
+    lengths = {len(v) if isinstance(v, (list, tuple)) or np.ndim(v) else None for v in value}
     return len(lengths) > 1 or any(_ragged(v) for v in value)
-
-
-def _outer_shape(value: Any) -> list[int]:
-    return [len(value)]
 
 
 def _wanted_shape(value: Any) -> list[int]:

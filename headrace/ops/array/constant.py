@@ -43,7 +43,7 @@ Placeholder = op("""
       shape: shape = ?
 
     Stands for a tensor that every run must feed.
-""", grad=None)  # fmt: skip
+""")  # fmt: skip
 
 
 @Placeholder.shape
@@ -83,6 +83,11 @@ def placeholder_with_default_host(input):
 @PlaceholderWithDefault.lower
 def placeholder_with_default_lower(input):
     return input
+
+
+@PlaceholderWithDefault.grad
+def placeholder_with_default_grad(op, dy):
+    return dy
 
 
 @PlaceholderWithDefault.cases

@@ -38,7 +38,7 @@ NoOp = op("""
     NoOp() -> ()
 
     Does nothing; other nodes wait for it.
-""", grad=None)  # fmt: skip
+""")  # fmt: skip
 
 
 @NoOp.host

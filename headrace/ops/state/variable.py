@@ -35,7 +35,7 @@ _VARIABLE = """
 VariableV2 = op(f"""
     VariableV2() -> (ref: Ref(dtype)){_VARIABLE}
     Holds a tensor that later steps find again; its output is a reference to it.
-""", shape=_shape_attr, grad=None)  # fmt: skip
+""", shape=_shape_attr)  # fmt: skip
 
 Variable = op(f"""
     Variable() -> (ref: Ref(dtype)){_VARIABLE}
@@ -64,7 +64,7 @@ VarHandleOp = op("""
       shape: shape
 
     Gives a handle to a variable, made the first time.
-""", grad=None)  # fmt: skip
+""")  # fmt: skip
 
 
 @VarHandleOp.shape
@@ -109,7 +109,7 @@ IsVariableInitialized = op("""
       allows_uninitialized_input
 
     Tells whether a reference variable has a value.
-""", shape=shapes.scalar, grad=None, reads="ref")  # fmt: skip
+""", shape=shapes.scalar, reads="ref")  # fmt: skip
 
 
 @IsVariableInitialized.host
