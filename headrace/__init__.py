@@ -31,6 +31,8 @@ _EAGER = (
 
 
 def _load(name: str) -> None:
+    if f"{__name__}.{name}" in _namespace.LAZY.values():
+        return
     module = _namespace.import_present(f"{__name__}.{name}")
     for found in _pkgutil.iter_modules(getattr(module, "__path__", ())):
         if not found.name.startswith("_"):

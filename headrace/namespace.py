@@ -47,9 +47,9 @@ LAZY: dict[str, str] = {
 LAZY.update(
     dict.fromkeys(
         (
-            "AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NameAttrList NodeDef "
-            "OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorInfo summary.Event "
-            "summary.SessionLog summary.Summary summary.SummaryDescription summary.TaggedRunMetadata"
+            "AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NameAttrList "
+            "NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorInfo "
+            "summary.Event summary.SessionLog summary.Summary summary.SummaryDescription summary.TaggedRunMetadata"
         ).split(),
         "headrace.session.messages",
     )

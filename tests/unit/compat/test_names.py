@@ -87,7 +87,8 @@ import sys, time
 start = time.process_time()
 import headrace
 took = time.process_time() - start
-print(*[name for name in ("jax", "grpc", "scipy", "PIL", "fsspec", "absl") if name in sys.modules], "-", took)
+heavy = ("jax", "grpc", "scipy", "PIL", "fsspec", "absl", "google.protobuf")
+print(*[name for name in heavy if name in sys.modules], "-", took)
 """
     heavy, took = run(code)[:-1], float(run(code)[-1])
     assert heavy == ["-"]
