@@ -1,0 +1,1 @@
+"""Ops of neural networks: activations, losses, convolution, pooling, normalization, embeddings."""

@@ -1,0 +1,184 @@
+"""How convolutions and their gradients are written for XLA: as matrix products wherever they are one.
+
+XLA's CPU convolutions stay well behind its matrix products, above all in the gradients. A window of one
+element, and a window that covers the whole image, are matrix products.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from headrace.lazy import jax, jnp, lax
+from headrace.ops.nn.windows import channel_axis, paddings, spatial, spatial_axes
+
+_KERNEL = {4: "HWIO", 5: "DHWIO"}
+
+
+class Convolution:
+    """One convolution's geometry: strides, dilations and paddings along the spatial axes, for known shapes."""
+
+    def __init__(
+        self,
+        input_shape: Any,
+        filter_shape: Any,
+        *,
+        strides: Any,
+        padding: str,
+        data_format: str,
+        dilations: Any,
+        explicit_paddings: Any = (),
+    ):
+        self.layout = data_format
+        self.axes = spatial_axes(data_format)
+        self.strides = spatial(strides, data_format)
+        self.dilations = spatial(dilations, data_format)
+        self.input_shape = tuple(int(d) for d in input_shape)
+        self.filter_shape = tuple(int(d) for d in filter_shape)
+        self.kernel = self.filter_shape[:-2]
+        self.sizes = tuple(self.input_shape[i] for i in self.axes)
+        explicit = [explicit_paddings[2 * i : 2 * i + 2] for i in self.axes] if explicit_paddings else ()
+        self.pads = paddings(self.sizes, self.kernel, self.strides, self.dilations, padding, explicit)
+        self.groups = self.input_shape[channel_axis(data_format)] // max(1, self.filter_shape[-2])
+        self.outputs = tuple(
+            max(0, (n + a + b - (k - 1) * d - 1) // s + 1)
+            for n, k, s, d, (a, b) in zip(
+                self.sizes, self.kernel, self.strides, self.dilations, self.pads, strict=True
+            )
+        )
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        shape = list(self.input_shape)
+        for i, n in zip(self.axes, self.outputs, strict=True):
+            shape[i] = n
+        shape[channel_axis(self.layout)] = self.filter_shape[-1]
+        return tuple(shape)
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether the window is one element and nothing is padded: a product with a matrix at every place."""
+        return self.groups == 1 and math.prod(self.kernel) == 1 and not any(map(any, self.pads))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the window is the whole image: one product for each image."""
+        return (
+            self.groups == 1
+            and self.kernel == self.sizes
+            and not any(map(any, self.pads))
+            and set(self.dilations) == {1}
+            and self.layout[-1] == "C"
+        )
+
+    def apply(self, x: Any, w: Any) -> Any:
+        """Returns the convolution of `x` with `w`."""
+        if 0 in self.output_shape or 0 in self.input_shape or 0 in self.filter_shape:
+            return jnp.zeros(self.output_shape, x.dtype)
+        if self.is_pointwise:
+            return self._pointwise(x, w)
+        if self.is_whole:
+            flat = matmul(x.reshape(self.input_shape[0], -1), w.reshape(-1, self.filter_shape[-1]))
+            return flat.reshape(self.output_shape)
+        return self._general(x, w)
+
+    def _general(self, x: Any, w: Any) -> Any:
+        return in_float32(
+            lambda x, w: lax.conv_general_dilated(
+                x,
+                w,
+                self.strides,
+                self.pads,
+                rhs_dilation=self.dilations,
+                dimension_numbers=(self.layout, _KERNEL[w.ndim], self.layout),
+                feature_group_count=self.groups,
+            ),
+            x,
+            w,
+        )
+
+    # -- windows of one element ---------------------------------------------------------------------------
+
+    def _picked(self, x: Any) -> Any:
+        """Returns the places that a strided window of one element visits, channels last."""
+        index = [slice(None)] * x.ndim
+        for i, s in zip(self.axes, self.strides, strict=True):
+            index[i] = slice(None, None, s)
+        return self._channels_last(x[tuple(index)])
+
+    def _channels_last(self, x: Any) -> Any:
+        c = channel_axis(self.layout)
+        return x if c == x.ndim - 1 else jnp.moveaxis(x, c, -1)
+
+    def _back(self, x: Any) -> Any:
+        c = channel_axis(self.layout)
+        return x if c == x.ndim - 1 else jnp.moveaxis(x, -1, c)
+
+    def _pointwise(self, x: Any, w: Any) -> Any:
+        x = self._picked(x)
+        y = matmul(x.reshape(-1, x.shape[-1]), w.reshape(self.filter_shape[-2:]))
+        return self._back(y.reshape(*x.shape[:-1], self.filter_shape[-1]))
+
+    # -- gradients ----------------------------------------------------------------------------------------
+
+    def input_gradient(self, w: Any, dy: Any) -> Any:
+        """Returns the gradient with respect to the input."""
+        if dy.size == 0 or w.size == 0 or 0 in self.input_shape:
+            return jnp.zeros(self.input_shape, dy.dtype)
+        if self.is_pointwise:
+            last = self._channels_last(dy)
+            dx = matmul(last.reshape(-1, last.shape[-1]), w.reshape(self.filter_shape[-2:]).T)
+            dx = self._back(dx.reshape(*last.shape[:-1], self.filter_shape[-2]))
+            return self._spread(dx)
+        if self.is_whole:
+            dx = matmul(dy.reshape(dy.shape[0], -1), w.reshape(-1, self.filter_shape[-1]).T)
+            return dx.reshape(self.input_shape)
+        return in_float32(
+            lambda w, dy: jax.linear_transpose(
+                lambda x: self._general(x, w), jax.ShapeDtypeStruct(self.input_shape, dy.dtype)
+            )(dy)[0],
+            w,
+            dy,
+        )
+
+    def _spread(self, dx: Any) -> Any:
+        """Puts zeros where a strided window of one element never was."""
+        if set(self.strides) == {1}:
+            return dx
+        config = [(0, 0, 0)] * dx.ndim
+        for i, s, n, m in zip(self.axes, self.strides, self.outputs, self.sizes, strict=True):
+            config[i] = (0, m - ((n - 1) * s + 1), s - 1)
+        return lax.pad(dx, jnp.zeros((), dx.dtype), config)
+
+    def filter_gradient(self, x: Any, dy: Any) -> Any:
+        """Returns the gradient with respect to the filter."""
+        if dy.size == 0 or x.size == 0 or 0 in self.filter_shape:
+            return jnp.zeros(self.filter_shape, dy.dtype)
+        if self.is_pointwise:
+            x, dy = self._picked(x), self._channels_last(dy)
+            return matmul(x.reshape(-1, x.shape[-1]).T, dy.reshape(-1, dy.shape[-1])).reshape(
+                self.filter_shape
+            )
+        if self.is_whole:
+            dw = matmul(x.reshape(x.shape[0], -1).T, dy.reshape(dy.shape[0], -1))
+            return dw.reshape(self.filter_shape)
+        return in_float32(
+            lambda x, dy: jax.linear_transpose(
+                lambda w: self._general(x, w), jax.ShapeDtypeStruct(self.filter_shape, dy.dtype)
+            )(dy)[0],
+            x,
+            dy,
+        )
+
+
+def in_float32(compute: Any, *operands: Any) -> Any:
+    """Runs `compute` on float32 where the operands are narrower, and rounds its result once."""
+    dtype = operands[0].dtype
+    if dtype.itemsize >= 4:
+        return compute(*operands)
+    return compute(*(v.astype(jnp.float32) for v in operands)).astype(dtype)
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """Returns the product of two matrices, summed in float32 where the operands are narrower."""
+    return in_float32(jnp.matmul, a, b)
