@@ -30,8 +30,12 @@ _EAGER = (
 )
 
 
+# As it is before the packages add to it.
+_lazy = frozenset(_namespace.LAZY.values())
+
+
 def _load(name: str) -> None:
-    if f"{__name__}.{name}" in _namespace.LAZY.values():
+    if f"{__name__}.{name}" in _lazy:
         return
     module = _namespace.import_present(f"{__name__}.{name}")
     for found in _pkgutil.iter_modules(getattr(module, "__path__", ())):
