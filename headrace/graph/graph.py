@@ -38,7 +38,7 @@ class Graph:
         self._control_stack: list[ControlDependencies] = []
         self._devices = DeviceScopes()
         self._colocation: tuple[tuple[Operation, DeviceScopes], ...] = ()
-        self._attr_scope: dict[str, Any] = {}
+        self._attr_scope_map: dict[str, Any] = {}
         self._gradient_overrides: dict[str, str] = {}
         self._kernel_labels: dict[str, str] = {}
         self._op_shape_functions: dict[str, Callable[..., Any]] = {}
@@ -54,7 +54,9 @@ class Graph:
         self._container = ""
         self._producer = _PRODUCER
         self._min_consumer = 0  # of what was imported
-        self._function_gradients: dict[str, str] = {}  # of imported functions: name -> gradient function's name
+        self._function_gradients: dict[
+            str, str
+        ] = {}  # of imported functions: name -> gradient function's name
         self._last_loss_reduction: Any = None
         self._is_loss_scaled_by_optimizer = False
         self._variable_creator_stack: list[Any] = []
@@ -95,8 +97,8 @@ class Graph:
 
     def _insert(self, op: Operation, types: list[Any], kind: Any) -> Operation:
         attrs, inputs = op.attrs, op._inputs
-        if self._attr_scope:
-            for key, value in self._attr_scope.items():
+        if self._attr_scope_map:
+            for key, value in self._attr_scope_map.items():
                 value = value(op) if callable(value) else value
                 if value is not None:
                     attrs.setdefault(key, value)
@@ -183,7 +185,9 @@ class Graph:
                 raise ValueError(f"Tensor {t} is not an element of this graph.")
         kind = hooks.lookup_kind(op_type)
         plain = {key: hooks.attr_from_proto(value) for key, value in (attrs or {}).items()}
-        plain, types = kind.complete(tuple(inputs), plain, None if dtypes is None else [as_dtype(d) for d in dtypes])
+        plain, types = kind.complete(
+            tuple(inputs), plain, None if dtypes is None else [as_dtype(d) for d in dtypes]
+        )
         return self.add(kind, name, tuple(inputs), plain, types, capture(2))
 
     def _check_not_finalized(self) -> None:
@@ -421,19 +425,19 @@ class Graph:
             setattr(self, slot, old)
 
     @contextlib.contextmanager
-    def _attr_scope_block(self, attr_map: dict[str, Any]) -> Iterator[None]:
-        old = self._attr_scope
+    def _attr_scope(self, attr_map: dict[str, Any]) -> Iterator[None]:
+        old = self._attr_scope_map
         merged = dict(old)
         for name, attr in attr_map.items():
             if attr is None:
                 merged.pop(name, None)
             else:
                 merged[name] = attr if callable(attr) else hooks.attr_from_proto(attr)
-        self._attr_scope = merged
+        self._attr_scope_map = merged
         try:
             yield
         finally:
-            self._attr_scope = old
+            self._attr_scope_map = old
 
     @contextlib.contextmanager
     def container(self, container_name: str) -> Iterator[str]:
@@ -521,7 +525,7 @@ class Graph:
 
     @property
     def graph_def_versions(self) -> Any:
-        return hooks.graph_def(Graph()).versions
+        return hooks.graph_def(self, from_version=len(self._ops)).versions
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """Returns the graph as a GraphDef message.
@@ -578,5 +582,3 @@ def as_operation(value: Any, graph: Graph) -> Operation:
         return value.op  # type: ignore[no-any-return]
     element = graph.as_graph_element(value)
     return element.op if isinstance(element, Tensor) else element
-
-

@@ -14,6 +14,16 @@ PUBLIC_MESSAGES = (
 
 LAZY.update(dict.fromkeys(PUBLIC_MESSAGES, "headrace.graphdef._messages"))
 
-from headrace.graphdef import attr_values, nodes, op_defs, tensor_proto  # noqa: E402
+from headrace.graphdef import attr_values, decoding, functions, importer, nodes, op_defs, order, tensor_proto  # noqa: E402
 
-__all__ = ["PUBLIC_MESSAGES", "attr_values", "nodes", "op_defs", "tensor_proto"]
+__all__ = [
+    "PUBLIC_MESSAGES",
+    "attr_values",
+    "decoding",
+    "functions",
+    "importer",
+    "nodes",
+    "op_defs",
+    "order",
+    "tensor_proto",
+]

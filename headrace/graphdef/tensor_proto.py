@@ -193,6 +193,7 @@ def _from_list(values: Any, dtype: DType, shape: tuple[int, ...], size: int) -> 
 
 def _flat_values(values: Any, dtype: DType) -> Array:
     storage = dtype.storage
+    values = list(values)  # NumPy reads lists much faster than repeated fields
     if storage == object:
         flat = np.empty(len(values), object)
         for i, v in enumerate(values):
