@@ -1,0 +1,1 @@
+"""Ops on numbers: elementwise arithmetic, comparisons, reductions, products, ranges and segments."""
