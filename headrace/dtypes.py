@@ -11,7 +11,13 @@ from headrace.export import export, export_value
 
 _REF = 100  # a reference type's number on the wire is its base type's plus this
 
-_QUANTIZED = {"qint8": np.int8, "quint8": np.uint8, "qint32": np.int32, "qint16": np.int16, "quint16": np.uint16}
+_QUANTIZED = {
+    "qint8": np.int8,
+    "quint8": np.uint8,
+    "qint32": np.int32,
+    "qint16": np.int16,
+    "quint16": np.uint16,
+}
 
 
 @export("DType", "dtypes.DType")
@@ -222,7 +228,14 @@ double = float64
 export_value("half", half)
 export_value("double", double)
 
-_BY_PYTHON: dict[Any, DType] = {float: float32, int: int32, type(True): bool, complex: complex128, str: string, bytes: string}
+_BY_PYTHON: dict[Any, DType] = {
+    float: float32,
+    int: int32,
+    type(True): bool,
+    complex: complex128,
+    str: string,
+    bytes: string,
+}
 
 QUANTIZED_DTYPES = frozenset((qint8, quint8, qint32, qint16, quint16))
 export_value("QUANTIZED_DTYPES", QUANTIZED_DTYPES)
@@ -264,7 +277,7 @@ def as_dtype(type_value: Any) -> DType:
             return inner
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.") from None
     found = _BY_NUMPY.get(numpy_dtype)
-    if found is None and (numpy_dtype.kind in "SU" or numpy_dtype == object):
+    if found is None and (numpy_dtype.kind in "SU" or numpy_dtype.hasobject):
         found = string
     if found is None:
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.")

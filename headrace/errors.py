@@ -104,7 +104,7 @@ def _rebuild(cls: type, message: str, code: int) -> OpError:
 _BY_CODE: dict[int, type[OpError]] = {}
 
 
-def _canonical(code: int, name: str, doc: str) -> type[OpError]:
+def _canonical(code: int, name: str, doc: str) -> Any:
     def __init__(self: OpError, node_def: Any, op: Any, message: str) -> None:
         OpError.__init__(self, node_def, op, message, code)
 
@@ -140,7 +140,9 @@ UnimplementedError = _canonical(UNIMPLEMENTED, "UnimplementedError", "There is n
 InternalError = _canonical(INTERNAL, "InternalError", "headrace broke one of its own rules.")
 UnavailableError = _canonical(UNAVAILABLE, "UnavailableError", "A server cannot be reached now.")
 DataLossError = _canonical(DATA_LOSS, "DataLossError", "Data is corrupt or cut short beyond repair.")
-UnauthenticatedError = _canonical(UNAUTHENTICATED, "UnauthenticatedError", "The caller showed no valid identity.")
+UnauthenticatedError = _canonical(
+    UNAUTHENTICATED, "UnauthenticatedError", "The caller showed no valid identity."
+)
 
 
 @export("errors.exception_type_from_error_code")

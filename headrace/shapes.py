@@ -178,7 +178,12 @@ def normal_axis(axis: int, rank: int) -> int:
 
 
 def window(
-    size: Dim, kernel: Dim, stride: int, dilation: int = 1, padding: str = "VALID", explicit: Sequence[int] = (0, 0)
+    size: Dim,
+    kernel: Dim,
+    stride: int,
+    dilation: int = 1,
+    padding: str = "VALID",
+    explicit: Sequence[int] = (0, 0),
 ) -> Dim:
     """Returns how many places a sliding window takes along one dimension.
 

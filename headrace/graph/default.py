@@ -105,7 +105,7 @@ def get_all_collection_keys() -> list[Any]:
 
 
 @export("name_scope", "keras.backend.name_scope")
-class name_scope:  # noqa: N801  (TensorFlow's name)
+class name_scope:
     """Puts the nodes made inside a `with` block under a name.
 
     Args:

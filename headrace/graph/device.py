@@ -155,7 +155,9 @@ def canonical(device: Any) -> str:
     """Returns the full spelling of a device name or DeviceSpec, '' for None."""
     if device is None or device == "":
         return ""
-    return device.to_string() if isinstance(device, DeviceSpec) else DeviceSpec.from_string(device).to_string()
+    return (
+        device.to_string() if isinstance(device, DeviceSpec) else DeviceSpec.from_string(device).to_string()
+    )
 
 
 _merged: dict[tuple[str, str], str] = {}

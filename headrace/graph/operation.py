@@ -112,9 +112,7 @@ class Operation:
     @property
     def traceback_with_start_lines(self) -> list[tuple[Any, ...]]:
         frames = reversed(self._traceback)
-        return [
-            (*row, code.co_firstlineno) for row, (code, _) in zip(self.traceback, frames, strict=True)
-        ]
+        return [(*row, code.co_firstlineno) for row, (code, _) in zip(self.traceback, frames, strict=True)]
 
     @property
     def node_def(self) -> Any:

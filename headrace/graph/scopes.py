@@ -81,4 +81,6 @@ class DeviceScopes:
                 op._device = merge_names(each, op._device)
 
     def names(self) -> list[str]:
-        return [getattr(each, "__name__", "<function>") if callable(each) else str(each) for each in self._stack]
+        return [
+            getattr(each, "__name__", "<function>") if callable(each) else str(each) for each in self._stack
+        ]

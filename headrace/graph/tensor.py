@@ -15,6 +15,7 @@ from headrace.tensor_shape import TensorShape, to_tuple
 if TYPE_CHECKING:
     from headrace.graph.operation import Operation
 
+
 @export("Tensor")
 class Tensor:
     """A symbolic handle to one output of an operation; a session gives its value.
@@ -23,7 +24,16 @@ class Tensor:
     """
 
     # `__dict__` is for what Keras and user code hang on tensors; it is made only when they do.
-    __slots__ = ("__dict__", "__weakref__", "_consumers", "_dims", "_dtype", "_handle_data", "_op", "_value_index")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_consumers",
+        "_dims",
+        "_dtype",
+        "_handle_data",
+        "_op",
+        "_value_index",
+    )
     __array_priority__ = 100  # NumPy leaves `array + tensor` to __radd__
 
     OVERLOADABLE_OPERATORS = frozenset(

@@ -22,6 +22,16 @@ class FuncRef:
     attrs: dict[str, Any] = field(default_factory=dict, hash=False)
 
 
+def snake_case(op_name: str) -> str:
+    """Returns an op's name as its function in TensorFlow is called: ConcatV2 -> concat_v2, Conv2D -> conv2d."""
+    out = ""
+    for i, c in enumerate(op_name):
+        if i and c.isupper() and (op_name[i - 1].islower() or op_name[i + 1 : i + 2].islower()):
+            out += "_"
+        out += c.lower()
+    return out
+
+
 def _int(value: Any, name: str) -> int:
     if isinstance(value, str):
         raise TypeError(f"Expected int for argument '{name}' not {value!r}.")
@@ -110,7 +120,9 @@ def convert(attr: Attr, value: Any, op_name: str) -> Any:
     if kind.startswith("list("):
         inner = kind[5:-1]
         if not isinstance(value, (list, tuple)) and not (inner == "int" and hasattr(value, "__iter__")):
-            raise TypeError(f"Expected list for '{attr.name}' argument to '{op_name}' Op, not {value!r}.")
+            raise TypeError(
+                f"Expected list for '{attr.name}' argument to '{snake_case(op_name)}' Op, not {value!r}."
+            )
         result: Any = tuple([CONVERTERS[inner](v, attr.name) for v in value])
         if attr.minimum is not None and len(result) < attr.minimum:
             raise ValueError(
@@ -123,7 +135,9 @@ def convert(attr: Attr, value: Any, op_name: str) -> Any:
         return result
     result = CONVERTERS[kind](value, attr.name)
     if attr.minimum is not None and kind == "int" and result < attr.minimum:
-        raise ValueError(f"Attr '{attr.name}' of '{op_name}' Op passed {result} less than minimum {attr.minimum}.")
+        raise ValueError(
+            f"Attr '{attr.name}' of '{op_name}' Op passed {result} less than minimum {attr.minimum}."
+        )
     if attr.allowed is not None:
         _check_allowed(attr, result, op_name)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 from typing import Any
 
 from headrace.dtypes import DType
@@ -43,7 +44,9 @@ class Plan:
             (n, a, a.default) for n, a in signature.attrs.items() if n not in inferred
         ]
         self.attr_names = tuple(a[0] for a in self.rest)
-        self.type_attrs = frozenset(n for n, a in signature.attrs.items() if a.type.endswith(("type", "type)")))
+        self.type_attrs = frozenset(
+            n for n, a in signature.attrs.items() if a.type.endswith(("type", "type)"))
+        )
         self.outputs = [(a.dtype, a.type_attr, a.is_ref, a) for a in signature.outputs]
         self.single = len(signature.outputs) == 1 and not signature.outputs[0].is_list
         self.simple_outputs = not any(a.is_list or a.is_ref for a in signature.outputs)
@@ -56,10 +59,21 @@ class Plan:
             if arg.type_list_attr is not None:
                 types = list(attrs[arg.type_list_attr])
             else:
-                dtype = fixed if fixed is not None else attrs[type_attr]
+                dtype = fixed if fixed is not None else attrs[type_attr or ""]
                 types = [dtype] * (attrs[arg.number_attr] if arg.number_attr is not None else 1)
             out.extend(t._as_ref if is_ref else t for t in types)
         return out
+
+    def reference_inputs(self, attrs: dict[str, Any]) -> list[int]:
+        """Returns the positions, among the inputs laid flat, of those that are references."""
+        found: list[int] = []
+        start = 0
+        for arg, size in zip(self.signature.inputs, self.sizes(self.signature.inputs, attrs), strict=True):
+            n = 1 if size is None else size
+            if arg.is_ref:
+                found.extend(range(start, start + n))
+            start += n
+        return found
 
     def sizes(self, args: tuple[Arg, ...], attrs: dict[str, Any]) -> list[int | None]:
         """Returns for each argument how many tensors it is, None for one that is no list."""
@@ -125,7 +139,7 @@ def apply(op: Any, operands: tuple[Any, ...], attrs: dict[str, Any], name: str |
                 if dtype is not fixed:
                     break
             else:
-                known = node_attrs.get(type_attr)  # type: ignore[arg-type]
+                known = node_attrs.get(type_attr)
                 if known is None:
                     if (allowed is not None and dtype not in allowed) or (attrs and type_attr in attrs):
                         break
@@ -154,7 +168,9 @@ def apply(op: Any, operands: tuple[Any, ...], attrs: dict[str, Any], name: str |
     return _apply_slowly(op, plan, graph, operands, attrs, name)
 
 
-def _bind(op: Any, plan: Plan, operands: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _bind(
+    op: Any, plan: Plan, operands: tuple[Any, ...], attrs: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
     """Sorts positional and named arguments into operands and attrs."""
     n = plan.n_inputs
     if len(operands) < n:
@@ -169,7 +185,9 @@ def _bind(op: Any, plan: Plan, operands: tuple[Any, ...], attrs: dict[str, Any])
         attrs = dict(attrs)
         extra = operands[n:]
         if len(extra) > len(plan.attr_names):
-            raise TypeError(f"{op.name}() takes {n + len(plan.attr_names)} arguments, but {len(operands)} were given")
+            raise TypeError(
+                f"{op.name}() takes {n + len(plan.attr_names)} arguments, but {len(operands)} were given"
+            )
         for key, value in zip(plan.attr_names, extra, strict=False):
             attrs[key] = value
         operands = operands[:n]
@@ -212,7 +230,14 @@ def _apply_slowly(
         if entered is not None:
             entered.__exit__(None, None, None)
     _fill_attrs(op, plan, node_attrs, attrs)
-    return graph.add(op, scope + "/", tuple(inputs), node_attrs, plan.output_types(node_attrs), frames)
+    types = plan.output_types(node_attrs)
+    if plan.simple:
+        return graph.add(op, scope + "/", tuple(inputs), node_attrs, types, frames)
+    # A node that takes a reference stands where the variable does.
+    with contextlib.ExitStack() as places:
+        for i in plan.reference_inputs(node_attrs):
+            places.enter_context(graph.colocate_with(inputs[i].op))
+        return graph.add(op, scope + "/", tuple(inputs), node_attrs, types, frames)
 
 
 def _fill_attrs(op: Any, plan: Plan, node_attrs: dict[str, Any], given: dict[str, Any]) -> None:
@@ -276,14 +301,15 @@ def _convert_one(
     except TypeError as e:
         if dtype is None:
             raise
-        raise _conversion_error(op, arg, value, dtype, source) from e
+        raise TypeError(
+            f"Expected {dtype.name} passed to parameter '{arg.name}' of op '{op.name}', got {value!r} of type "
+            f"'{type(value).__name__}' instead. Error: {e}"
+        ) from e
     except ValueError as e:
-        if dtype is None or isinstance(value, Tensor) is False:
-            if dtype is None:
-                got = _dtype_of(value)
-                raise ValueError(
-                    f"Tried to convert '{arg.name}' to a tensor and failed. Error: {e}"
-                ) from e if got is None else e
+        if _dtype_of(value) is None:
+            raise ValueError(f"Tried to convert '{arg.name}' to a tensor and failed. Error: {e}") from e
+        if dtype is None:
+            raise
         raise _conversion_error(op, arg, value, dtype, source) from e
     if arg.is_ref and not t._dtype.is_ref:
         raise TypeError(
@@ -342,14 +368,18 @@ def _convert_list(
     op: Any, signature: Signature, arg: Arg, value: Any, known: dict[str, Any], source: dict[str, str]
 ) -> list[Tensor]:
     if not isinstance(value, (list, tuple)):
-        raise TypeError(f"Expected list for '{arg.name}' argument to '{op.name}' Op, not {value}.")
+        raise TypeError(
+            f"Expected list for '{arg.name}' argument to '{attr_values.snake_case(op.name)}' Op, not {value!r}."
+        )
     if arg.type_list_attr is not None:
         return _convert_mixed_list(op, signature, arg, value, known)
     dtype = arg.dtype
     if arg.type_attr is not None:
         dtype = known.get(arg.type_attr)
         if dtype is None:
-            dtype = next((v.dtype.base_dtype for v in value if isinstance(getattr(v, "dtype", None), DType)), None)
+            dtype = next(
+                (v.dtype.base_dtype for v in value if isinstance(getattr(v, "dtype", None), DType)), None
+            )
     preferred = None
     if dtype is None and arg.type_attr is not None:
         default = signature.attrs[arg.type_attr].default
@@ -372,8 +402,8 @@ def _convert_list(
             tensors.append(t)
     except (TypeError, ValueError) as e:
         types = [d.name if (d := _dtype_of(v)) else "<NOT CONVERTIBLE TO TENSOR>" for v in value]
-        which = f"{[*types]}" if False else ", ".join(types)
-        text = f"Tensors in list passed to '{arg.name}' of '{op.name}' Op have types [{which}]"
+        listed = ", ".join(types)
+        text = f"Tensors in list passed to '{arg.name}' of '{op.name}' Op have types [{listed}]"
         if "<NOT CONVERTIBLE TO TENSOR>" in types and isinstance(e, ValueError):
             raise
         if arg.dtype is not None:
@@ -383,17 +413,6 @@ def _convert_list(
                 f"{text} that do not match type {known[arg.type_attr].name} inferred from earlier arguments."
             ) from e
         raise TypeError(f"{text} that don't all match.") from e
-    if arg.type_attr is not None:
-        if dtype is None:
-            default = signature.attrs[arg.type_attr].default
-            if default is NO_DEFAULT:
-                raise TypeError(f"Don't know how to infer type variable from empty input list passed to input "
-                                f"'{arg.name}' of '{op.name}' Op.")  # fmt: skip
-            dtype = default
-        if arg.type_attr not in known:
-            _check_type(signature.attrs[arg.type_attr], arg, dtype)
-            known[arg.type_attr] = dtype
-        source.setdefault(arg.type_attr, arg.name)
     assert arg.number_attr is not None
     n = known.setdefault(arg.number_attr, len(tensors))
     if n != len(tensors):
@@ -412,6 +431,17 @@ def _convert_list(
             f"List argument '{arg.name}' to '{op.name}' Op with length {len(tensors)} shorter than minimum length "
             f"{minimum}."
         )
+    if arg.type_attr is not None:
+        if dtype is None:
+            default = signature.attrs[arg.type_attr].default
+            if default is NO_DEFAULT:
+                raise TypeError(f"Don't know how to infer type variable from empty input list passed to input "
+                                f"'{arg.name}' of '{op.name}' Op.")  # fmt: skip
+            dtype = default
+        if arg.type_attr not in known:
+            _check_type(signature.attrs[arg.type_attr], arg, dtype)
+            known[arg.type_attr] = dtype
+        source.setdefault(arg.type_attr, arg.name)
     return tensors
 
 
@@ -476,7 +506,9 @@ def complete(
                     f"incompatible with expected {want.wire_name}."
                 )
             if arg.is_ref and not t._dtype.is_ref:
-                raise ValueError(f"Input '{arg.name}' of op '{op.name}' must be a reference, but {t.name} is not")
+                raise ValueError(
+                    f"Input '{arg.name}' of op '{op.name}' must be a reference, but {t.name} is not"
+                )
     if rest:
         raise ValueError(f"Too many inputs for op '{op.name}': {len(rest)} are left over")
     for key, attr in signature.attrs.items():

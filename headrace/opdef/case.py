@@ -82,7 +82,9 @@ class Recorder:
     programs: list[Program] = field(default_factory=list)
     random: np.random.RandomState = field(default_factory=lambda: np.random.RandomState(20150709))
 
-    def __call__(self, *operands: Any, gives: Any = None, grad: bool = True, tol: float | None = None, **attrs: Any) -> None:
+    def __call__(
+        self, *operands: Any, gives: Any = None, grad: bool = True, tol: float | None = None, **attrs: Any
+    ) -> None:
         """Records a call. Floats in lists become float32; use NumPy arrays for other types.
 
         Args:
@@ -94,7 +96,9 @@ class Recorder:
         """
         self.calls.append(Case(operands, attrs, gives, grad, tol))
 
-    def shapes(self, inputs: str, outputs: str, *, values: dict[str, Any] | None = None, **attrs: Any) -> None:
+    def shapes(
+        self, inputs: str, outputs: str, *, values: dict[str, Any] | None = None, **attrs: Any
+    ) -> None:
         """Records static shapes: `case.shapes("[2,?];[?,3]", "[2,3]")`; `?` alone is unknown rank.
 
         Args:
@@ -106,7 +110,13 @@ class Recorder:
         self.shape_cases.append(ShapeCase(inputs, outputs, attrs, values or {}))
 
     def fails(
-        self, inputs: Any, *, match: str, raises: Any = None, values: dict[str, Any] | None = None, **attrs: Any
+        self,
+        inputs: Any,
+        *,
+        match: str,
+        raises: Any = None,
+        values: dict[str, Any] | None = None,
+        **attrs: Any,
     ) -> None:
         """Records a refusal: `inputs` is shapes as text (refused while building) or a tuple of operands.
 
@@ -132,10 +142,14 @@ class Recorder:
     def normal(self, *shape: int, dtype: Any = np.float32) -> np.ndarray[Any, Any]:
         return np.asarray(self.random.standard_normal(shape)).astype(as_dtype(dtype).storage)
 
-    def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0, dtype: Any = np.float32) -> np.ndarray[Any, Any]:
+    def uniform(
+        self, *shape: int, low: float = 0.0, high: float = 1.0, dtype: Any = np.float32
+    ) -> np.ndarray[Any, Any]:
         return np.asarray(self.random.uniform(low, high, shape)).astype(as_dtype(dtype).storage)
 
-    def integers(self, *shape: int, low: int = -5, high: int = 6, dtype: Any = np.int32) -> np.ndarray[Any, Any]:
+    def integers(
+        self, *shape: int, low: int = -5, high: int = 6, dtype: Any = np.int32
+    ) -> np.ndarray[Any, Any]:
         return np.asarray(self.random.randint(low, high, shape)).astype(as_dtype(dtype).storage)
 
 

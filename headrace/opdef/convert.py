@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.export import export
 from headrace.graph import hooks
-from headrace.graph.default import get_default_graph, name_scope
+from headrace.graph.default import name_scope
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.tensor import Tensor
 from headrace.opdef.literals import to_array
@@ -23,7 +22,9 @@ _found: dict[type, list[Callable[..., Any]]] = {}
 
 
 @export("register_tensor_conversion_function")
-def register_tensor_conversion_function(base_type: Any, conversion_func: Callable[..., Any], priority: int = 100) -> None:
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: Callable[..., Any], priority: int = 100
+) -> None:
     """Says how values of a type become tensors.
 
     Args:
@@ -53,7 +54,11 @@ def _conversions_for(cls: type) -> list[Callable[..., Any]]:
 
 @export("convert_to_tensor")
 def convert_to_tensor_v1(
-    value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, dtype_hint: Any = None
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
 ) -> Tensor:
     """Returns a tensor for a value: a tensor as it is, numbers, arrays and lists as a constant.
 
@@ -68,7 +73,9 @@ def convert_to_tensor_v1(
       TypeError: There is no conversion for the value's type, or not to `dtype`.
       ValueError: The value is a tensor of another type.
     """
-    return convert_to_tensor(value, dtype, name, preferred_dtype=dtype_hint if preferred_dtype is None else preferred_dtype)
+    return convert_to_tensor(
+        value, dtype, name, preferred_dtype=dtype_hint if preferred_dtype is None else preferred_dtype
+    )
 
 
 def convert_to_tensor(
@@ -78,14 +85,10 @@ def convert_to_tensor(
     if dtype is not None and type(dtype) is not DType:
         dtype = as_dtype(dtype)
     if type(value) is Tensor:
-        graph = get_default_graph()
-        if value._op._graph is not graph and not graph.building_function:
-            raise RuntimeError(f"Attempting to capture an EagerTensor without building a function.") if False else (
-                ValueError(f"Tensor {value!r} must be from the same graph as the default graph.")
-            )
         if dtype is not None and not dtype.is_compatible_with(value._dtype):
             raise ValueError(
-                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {value._dtype.name}: {str(value)!r}"
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {value._dtype.name}: "
+                f"{str(value)!r}"
             )
         return value
     functions = _conversions_for(type(value))
@@ -97,7 +100,10 @@ def convert_to_tensor(
             except (TypeError, ValueError):
                 result = NotImplemented
             else:
-                if result is not NotImplemented and result.dtype.base_dtype is not as_dtype(preferred_dtype).base_dtype:
+                if (
+                    result is not NotImplemented
+                    and result.dtype.base_dtype is not as_dtype(preferred_dtype).base_dtype
+                ):
                     raise TypeError(
                         f"convert_to_tensor did not convert to the preferred dtype: {result.dtype.base_dtype.name} vs "
                         f"{as_dtype(preferred_dtype).base_dtype.name} "
@@ -116,7 +122,9 @@ def convert_to_tensor(
                 f"requested = {dtype.base_dtype.name}, actual = {result.dtype.base_dtype.name}"
             )
         return result
-    raise TypeError(f"{_prefix(name)}Cannot convert {value!r} with type {type(value)} to Tensor: no conversion function registered.")
+    raise TypeError(
+        f"{_prefix(name)}Cannot convert {value!r} with type {type(value)} to Tensor: no conversion function registered."
+    )
 
 
 def _prefix(name: str | None) -> str:
@@ -151,7 +159,11 @@ def _from_list(value: Any, dtype: Any = None, name: str | None = None, as_ref: b
 
 
 def _is_tensor_like(value: Any) -> bool:
-    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element") or hasattr(value, "_dense_var_to_tensor")
+    return (
+        isinstance(value, Tensor)
+        or hasattr(value, "_as_graph_element")
+        or hasattr(value, "_dense_var_to_tensor")
+    )
 
 
 def _type_of_tensors(value: Any) -> DType | None:
@@ -176,7 +188,8 @@ def _pack(value: Any, dtype: DType, name: str) -> Tensor:
                 each_tensor = convert_to_tensor(each)
                 if each_tensor.dtype.base_dtype is not dtype:
                     raise TypeError(
-                        f"Cannot convert a list containing a tensor of dtype {each_tensor.dtype} to {dtype} (Tensor is: {each!r})"
+                        f"Cannot convert a list containing a tensor of dtype {each_tensor.dtype} to {dtype} "
+                        f"(Tensor is: {each!r})"
                     )
                 converted.append(each_tensor)
                 must_pack = True
@@ -190,7 +203,8 @@ def _pack(value: Any, dtype: DType, name: str) -> Tensor:
         if not must_pack:
             return converted  # type: ignore[return-value]  # plain lists are left for the constant around them
         tensors = [
-            t if isinstance(t, Tensor) else constant_node(t, dtype, name=str(i)) for i, t in enumerate(converted)
+            t if isinstance(t, Tensor) else constant_node(t, dtype, name=str(i))
+            for i, t in enumerate(converted)
         ]
         return raw.Pack(tensors, name=scope)  # type: ignore[no-any-return]
 
@@ -206,7 +220,9 @@ def _from_shape(value: TensorShape, dtype: Any = None, name: str | None = None, 
     return constant_node(dims, dtype, name=name or "shape_as_tensor")
 
 
-def _from_dimension(value: Dimension, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _from_dimension(
+    value: Dimension, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     if value.value is None:
         raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
     if dtype is None:
@@ -216,15 +232,17 @@ def _from_dimension(value: Dimension, dtype: Any = None, name: str | None = None
     return constant_node(value.value, dtype, name=name or "shape_as_tensor")
 
 
-def _from_slices(value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _from_slices(
+    value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     import warnings
 
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
-        raise ValueError(f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}")
-    if value.dense_shape is None:
         raise ValueError(
-            f"Tensor conversion requested for IndexedSlices without dense_shape: {value!s}"
+            f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}"
         )
+    if value.dense_shape is None:
+        raise ValueError(f"Tensor conversion requested for IndexedSlices without dense_shape: {value!s}")
     from headrace.opdef.infer import constant_as_shape
 
     dims = constant_as_shape(value.dense_shape)
@@ -234,9 +252,9 @@ def _from_slices(value: IndexedSlices, dtype: Any = None, name: str | None = Non
             "memory.",
             stacklevel=2,
         )
-    elif np.prod(dims) >= 100_000_000:
+    elif math.prod(d or 0 for d in dims) >= 100_000_000:
         warnings.warn(
-            f"Converting sparse IndexedSlices to a dense Tensor with {np.prod(dims)} elements. This may consume a "
+            f"Converting sparse IndexedSlices to a dense Tensor with {math.prod(d or 0 for d in dims)} elements. This may consume a "
             "large amount of memory.",
             stacklevel=2,
         )
@@ -268,13 +286,16 @@ def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str
     if isinstance(value, IndexedSlices) or hasattr(value, "_is_composite_tensor"):
         if dtype is not None and not as_dtype(dtype).is_compatible_with(value.dtype):
             raise ValueError(
-                f"Tensor conversion requested dtype {as_dtype(dtype).name} for Tensor with dtype {value.dtype.name}: {value!s}"
+                f"Tensor conversion requested dtype {as_dtype(dtype).name} for Tensor with dtype {value.dtype.name}: "
+                f"{value!s}"
             )
         return value
     return convert_to_tensor(value, dtype, name)
 
 
-def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None) -> list[Tensor]:
+def convert_n_to_tensor(
+    values: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None
+) -> list[Tensor]:
     """Returns a tensor for each of a list of values, named `name_0`, `name_1` ...
 
     Raises:
@@ -288,9 +309,13 @@ def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None,
     ]
 
 
-def convert_n_to_tensor_or_indexed_slices(values: Any, dtype: Any = None, name: str | None = None) -> list[Any]:
+def convert_n_to_tensor_or_indexed_slices(
+    values: Any, dtype: Any = None, name: str | None = None
+) -> list[Any]:
     """Returns a tensor or IndexedSlices for each value that is not None."""
     return [
-        v if v is None else convert_to_tensor_or_indexed_slices(v, dtype, None if name is None else f"{name}_{i}")
+        v
+        if v is None
+        else convert_to_tensor_or_indexed_slices(v, dtype, None if name is None else f"{name}_{i}")
         for i, v in enumerate(values)
     ]

@@ -11,7 +11,9 @@ from headrace.lazy import jnp
 from headrace.opdef.op import UNDECLARED, Op, op
 
 
-def family(arguments: str, *, shape: Any = None, cases: Any = None, attrs: str = "", flags: str = "") -> Callable[..., Op]:
+def family(
+    arguments: str, *, shape: Any = None, cases: Any = None, attrs: str = "", flags: str = ""
+) -> Callable[..., Op]:
     """Returns a function that declares one op of a family.
 
     The declared op computes `compute(xp, *operands, **attrs)` in both tiers: `xp` is `numpy` in the interpreter and

@@ -107,7 +107,9 @@ def infer_shapes(kind: Any, op: Operation) -> None:
     outputs = op._outputs
     if type(result) is list:
         if len(result) != len(outputs):
-            raise RuntimeError(f"the shape rule of {kind.name} gave {len(result)} shapes for {len(outputs)} outputs")
+            raise RuntimeError(
+                f"the shape rule of {kind.name} gave {len(result)} shapes for {len(outputs)} outputs"
+            )
         for t, dims in zip(outputs, result, strict=True):
             t._dims = dims
     elif len(outputs) == 1:
@@ -118,14 +120,21 @@ def infer_shapes(kind: Any, op: Operation) -> None:
 
 
 def _message(op: Operation, text: str, ctx: ShapeContext | None) -> str:
-    rows = ", ".join(shapes.to_text(t._dims) for t in op._inputs)
+    rows = ", ".join("?" if t._dims is None else shapes.to_text(t._dims) for t in op._inputs)
     out = f"{text} for '{op.name}' (op: '{op.type}') with input shapes: {rows}"
     if ctx is not None and ctx.asked:
-        known = []
+        known, partial = [], []
         for i, value in sorted(ctx.asked.items()):
-            value = np.asarray([-1 if v is None else v for v in value] if isinstance(value, tuple) else value)
-            known.append(f"input[{i}] = <{_spell(value)}>")
-        out += " and with computed input tensors: " + ", ".join(known)
+            if isinstance(value, tuple) and not value:
+                continue
+            if isinstance(value, tuple):
+                partial.append(f"input[{i}] = {shapes.to_text(value)}")
+            else:
+                known.append(f"input[{i}] = <{_spell(np.asarray(value))}>")
+        if known:
+            out += " and with computed input tensors: " + ", ".join(known)
+        if partial:
+            out += " and with input tensors computed as partial shapes: " + ", ".join(partial)
     return out + "."
 
 
@@ -165,7 +174,13 @@ def _compute(tensor: Tensor, op: Operation) -> Any:
         if not op._inputs or op.type in ("Shape", "Size", "Rank"):
             return None
     rule = op.kind.rules.get("host")
-    if rule is None or op.kind.is_stateful or rule.wants_ctx or not op._inputs or op.type.startswith("Placeholder"):
+    if (
+        rule is None
+        or op.kind.is_stateful
+        or rule.wants_ctx
+        or not op._inputs
+        or op.type.startswith("Placeholder")
+    ):
         return None
     n = shapes.num_elements(tensor._dims)
     if n is None or n > _SMALL:

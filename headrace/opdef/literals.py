@@ -12,7 +12,9 @@ from headrace.dtypes import DType, as_dtype, from_numpy
 from headrace.tensor_shape import Dimension, TensorShape, to_tuple
 
 
-def to_array(value: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> tuple[np.ndarray[Any, Any], DType]:
+def to_array(
+    value: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False
+) -> tuple[np.ndarray[Any, Any], DType]:
     """Returns a value as an array in the type's storage, and the type.
 
     Args:
@@ -79,7 +81,9 @@ def _from_python(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any],
         if dtype.is_integer:
             # Integers that are too large wrap around.
             return _wrapped(_dense(value, object), dtype), dtype
-        return _dense(value, None if dtype.is_quantized else dtype.storage).astype(dtype.storage, copy=False), dtype
+        return _dense(value, None if dtype.is_quantized else dtype.storage).astype(
+            dtype.storage, copy=False
+        ), dtype
 
 
 def _natural(value: Any) -> np.ndarray[Any, Any]:
@@ -93,7 +97,9 @@ def _natural(value: Any) -> np.ndarray[Any, Any]:
         return narrow if np.array_equal(narrow, array) else array
     strings = array.dtype.kind in "SU"
     if array.dtype == object or (strings and not all(isinstance(v, (str, bytes)) for v in _flatten(value))):
-        if not (array.dtype == object and array.size and all(isinstance(v, (str, bytes)) for v in _flatten(value))):
+        if not (
+            array.dtype == object and array.size and all(isinstance(v, (str, bytes)) for v in _flatten(value))
+        ):
             raise TypeError(
                 f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}. Consider casting "
                 "elements to a supported type."
@@ -184,9 +190,7 @@ def _reshape(array: np.ndarray[Any, Any], shape: Any, verify: bool, value: Any) 
     if array.size == size:
         return array.reshape(shape)
     if array.size > size:
-        raise ValueError(
-            f"Too many elements provided. Needed at most {size}, but received {array.size}"
-        )
+        raise ValueError(f"Too many elements provided. Needed at most {size}, but received {array.size}")
     if array.size == 0:
         return np.zeros(shape, array.dtype)
     if array.size == 1:

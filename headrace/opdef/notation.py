@@ -28,7 +28,9 @@ from headrace.dtypes import GROUPS, DType, as_dtype
 from headrace.opdef.signature import NO_DEFAULT, Arg, Attr, Signature
 
 # One level of parentheses inside the arguments: Ref(T).
-_HEAD = re.compile(r"\s*(\w+)\s*\(((?:[^()]|\([^()]*\))*)\)\s*->\s*\(((?:[^()]|\([^()]*\))*)\)\s*(?:\n|$)", re.S)
+_HEAD = re.compile(
+    r"\s*(\w+)\s*\(((?:[^()]|\([^()]*\))*)\)\s*->\s*\(((?:[^()]|\([^()]*\))*)\)\s*(?:\n|$)", re.S
+)
 _ATTR = re.compile(r"(\w+):\s*(.*)$", re.S)
 _TYPES = ("type", "int", "float", "bool", "string", "shape", "tensor", "func")
 _FLAGS = ("stateful", "stateless", "commutative", "aggregate", "allows_uninitialized_input")
@@ -214,7 +216,9 @@ def to_text(signature: Signature) -> str:
     for attr in signature.attrs.values():
         out.append(f"  {attr.name}: {_attr_type(attr)}" + _default(attr))
     flags = []
-    resource = any(a.dtype is not None and a.dtype.name == "resource" for a in signature.inputs + signature.outputs)
+    resource = any(
+        a.dtype is not None and a.dtype.name == "resource" for a in signature.inputs + signature.outputs
+    )
     if signature.is_stateful and not resource:
         flags.append("stateful")
     if resource and not signature.is_stateful:

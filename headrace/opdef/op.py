@@ -11,7 +11,9 @@ from headrace.opdef.registry import OPS
 from headrace.opdef.rules import Declare, Rule
 from headrace.opdef.signature import Signature
 
-UNDECLARED: Any = type("Undeclared", (), {"__repr__": lambda self: "UNDECLARED", "__bool__": lambda self: False})()
+UNDECLARED: Any = type(
+    "Undeclared", (), {"__repr__": lambda self: "UNDECLARED", "__bool__": lambda self: False}
+)()
 
 SLOTS = ("shape", "lower", "host", "grad", "cases", "as_shape", "flops")
 

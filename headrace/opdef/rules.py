@@ -42,7 +42,9 @@ class Rule:
     def keywords(self, attrs: dict[str, Any], type_attrs: frozenset[str] = frozenset()) -> dict[str, Any]:
         """Returns the attrs that the function names."""
         if self.wants_rest:
-            return {k: v for k, v in attrs.items() if k in self.names or (k not in type_attrs and k[0] != "_")}
+            return {
+                k: v for k, v in attrs.items() if k in self.names or (k not in type_attrs and k[0] != "_")
+            }
         return {k: attrs[k] for k in self.names}
 
     def __call__(self, *operands: Any, **keywords: Any) -> Any:

@@ -9,7 +9,9 @@ from headrace import errors
 from headrace.graph import Operation, Tensor
 
 
-def needed(fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Iterable[Tensor]) -> list[Operation]:
+def needed(
+    fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Iterable[Tensor]
+) -> list[Operation]:
     """Returns the operations that a step has to run, ordered.
 
     Data and control edges are respected; among nodes that could come next, the one created first does, so a step is
@@ -72,6 +74,8 @@ def _topological(ops: set[Operation], fed: set[Tensor]) -> list[Operation]:
     if len(out) < len(ops):
         stuck = min((op for op in ops if waiting[op] > 0), key=lambda op: op._id)
         raise errors.InvalidArgumentError(
-            stuck.node_def, stuck, f"The graph couldn't be sorted in topological order: {stuck.name} is in a cycle."
+            stuck.node_def,
+            stuck,
+            f"The graph couldn't be sorted in topological order: {stuck.name} is in a cycle.",
         )
     return out

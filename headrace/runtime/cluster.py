@@ -46,7 +46,13 @@ def can_lower(op: Operation) -> bool:
 class Trace:
     """The state of tracing one cluster: values of tensors and variables so far, checks, random streams."""
 
-    def __init__(self, env: dict[Tensor, Any], values: dict[VariableState, Any], counters: Any, slots: dict[Operation, int]):
+    def __init__(
+        self,
+        env: dict[Tensor, Any],
+        values: dict[VariableState, Any],
+        counters: Any,
+        slots: dict[Operation, int],
+    ):
         self.env = env
         self.values = values
         self.written: dict[VariableState, None] = {}
@@ -115,7 +121,9 @@ class Trace:
             storage = t._dtype.storage
             if not isinstance(v, VariableState) and getattr(v, "dtype", storage) != storage:
                 raise errors.InternalError(
-                    None, None, f"{op.type}'s lower rule gave {v.dtype} for {t.name}, which is declared {storage}"
+                    None,
+                    None,
+                    f"{op.type}'s lower rule gave {v.dtype} for {t.name}, which is declared {storage}",
                 )
             env[t] = v
 
@@ -346,7 +354,7 @@ class Program:
             if self.has_checks:
                 oks = np.asarray(out[n + w])
                 if not oks.all():
-                    message, error, op = self.messages[int(np.argmin(oks))]
+                    message, _, op = self.messages[int(np.argmin(oks))]
                     raise CheckFailed(f"{message} at {op.name}")
             for stream, blocks in zip(self._streams, self.skips, strict=True):
                 stream.skip(blocks)

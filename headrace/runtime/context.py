@@ -61,7 +61,9 @@ class HostContext:
     def write(self, handle: VariableState, value: Any) -> None:
         """Gives a variable a value."""
         # Memory of a feed, or a view of anything, may change under the variable; an array of its own can't.
-        if type(value) is np.ndarray and (value.base is not None or any(value is f for f in self._step.feeds)):
+        if type(value) is np.ndarray and (
+            value.base is not None or any(value is f for f in self._step.feeds)
+        ):
             value = value.copy()
         handle.value = value
 

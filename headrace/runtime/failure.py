@@ -38,6 +38,9 @@ def describe(message: str, op: Operation) -> str:
     """Returns a message followed by the node, where it was made, and the stack of that place."""
     where = frames.user_frame(op._traceback)
     defined = f" (defined at {where[0].co_filename}:{where[1]}) " if where is not None else " "
-    rows = [f"  File {file!r}, line {line}, in {function}\n    {text}" for file, line, function, text in op.traceback]
+    rows = [
+        f"  File {file!r}, line {line}, in {function}\n    {text}"
+        for file, line, function, text in op.traceback
+    ]
     stack = "\n".join(rows).replace("'", '"')
     return f"{message}\n\t [[node {op.name}{defined}]]\n\nOriginal stack trace for {op.name!r}:\n{stack}\n"

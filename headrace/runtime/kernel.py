@@ -19,7 +19,11 @@ _programs: dict[Any, Any] = {}
 def attr_key(value: Any) -> Any:
     """Returns a hashable stand-in for an attr value."""
     if isinstance(value, np.ndarray):
-        return (value.shape, value.dtype.str, value.tobytes() if value.dtype != object else tuple(value.ravel()))
+        return (
+            value.shape,
+            value.dtype.str,
+            value.tobytes() if value.dtype != object else tuple(value.ravel()),
+        )
     return value
 
 
@@ -32,7 +36,17 @@ class Kernel:
       rule: The host rule, or the lower rule that is run as a compiled one-op program.
     """
 
-    __slots__ = ("_groups", "_keywords", "_many", "_n", "_program", "_storage", "op", "rule", "takes_reference")
+    __slots__ = (
+        "_groups",
+        "_keywords",
+        "_many",
+        "_n",
+        "_program",
+        "_storage",
+        "op",
+        "rule",
+        "takes_reference",
+    )
 
     def __init__(self, op: Operation):
         kind = op.kind
@@ -53,7 +67,7 @@ class Kernel:
         self._keywords = rule.keywords(op.attrs, plan.type_attrs)
         sizes = plan.sizes(plan.signature.inputs, op.attrs)
         self._groups = None if all(n is None for n in sizes) else sizes
-        self._storage = [None if t._dtype.storage == object else t._dtype.storage for t in op._outputs]
+        self._storage = [None if t._dtype.storage.hasobject else t._dtype.storage for t in op._outputs]
         self._n = len(op._outputs)
         self._many = self._n != 1 or plan.signature.outputs[0].is_list
         wants: list[bool] = []
@@ -65,7 +79,10 @@ class Kernel:
         if self._program is not None:
             result = self._program(step, operands)
         else:
-            operands = [v if type(v) is np.ndarray or not hasattr(v, "addressable_shards") else np.asarray(v) for v in operands]
+            operands = [
+                v if type(v) is np.ndarray or not hasattr(v, "addressable_shards") else np.asarray(v)
+                for v in operands
+            ]
             if self._groups is not None:
                 operands = _grouped(operands, self._groups)
             if self.rule.wants_ctx:

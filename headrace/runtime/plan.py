@@ -264,7 +264,9 @@ class Plan:
             except NeedStatic as need:
                 self._cut_before(need)
                 if not first:
-                    raise errors.InternalError(None, None, f"a plan had to be cut again at {need.tensor.name}") from need
+                    raise errors.InternalError(
+                        None, None, f"a plan had to be cut again at {need.tensor.name}"
+                    ) from need
             except errors.OpError as e:
                 if e.op is not None or not first:
                     raise

@@ -28,7 +28,9 @@ class SessionState:
         found = self._streams.get(op)
         if found is None:
             with self.lock:
-                found = self._streams.setdefault(op, RandomState(op.attrs.get("seed", 0), op.attrs.get("seed2", 0)))
+                found = self._streams.setdefault(
+                    op, RandomState(op.attrs.get("seed", 0), op.attrs.get("seed2", 0))
+                )
         return found
 
     def node_object(self, op: Operation, make: Any) -> Any:

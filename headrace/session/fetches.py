@@ -86,8 +86,8 @@ class Fetches:
         if element.graph is not self._graph:
             kind = "Tensor" if isinstance(element, Tensor) else "Operation"
             raise ValueError(
-                f"Fetch argument {original!r} cannot be interpreted as a Tensor. ({kind} {element!s} is not an element of "
-                "this graph.)"
+                f"Fetch argument {original!r} cannot be interpreted as a Tensor. ({kind} {element!s} is not an "
+                "element of this graph.)"
             )
         if self._graph._unfetchable and not self._graph.is_fetchable(element):
             raise ValueError(f"{element.op if isinstance(element, Tensor) else element} is not fetchable.")
@@ -114,7 +114,7 @@ def _slices_value(values: Any, indices: Any, dense_shape: Any) -> Any:
 IndexedSlicesValue = collections.namedtuple("IndexedSlicesValue", ["values", "indices", "dense_shape"])
 
 
-def _mapping_like(cls: type, items: dict[Any, Any]) -> Any:
+def _mapping_like(cls: Any, items: dict[Any, Any]) -> Any:
     if issubclass(cls, collections.defaultdict):
         return items
     try:
@@ -188,13 +188,15 @@ def feed_value(graph: Graph, tensor: Tensor, value: Any) -> Any:
             if not info.min <= value <= info.max:
                 raise TypeError(
                     f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
-                    f"{dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+                    f"{dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a larger type "
+                    "(e.g. int64)."
                 )
         array = np.asarray(value, dtype=dtype.storage)
     dims = tensor._dims
     if dims is not None and not _fits(array.shape, dims):
         raise ValueError(
-            f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, which has shape {str(tensor.shape)!r}"
+            f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, which has shape "
+            f"{str(tensor.shape)!r}"
         )
     return array
 

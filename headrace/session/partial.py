@@ -42,14 +42,19 @@ class PartialRun:
         for t, v in pairs:
             if t not in self._feeds:
                 raise errors.InvalidArgumentError(
-                    None, None, f"The feed {t.name} was not specified in partial_run_setup or was already fed."
+                    None,
+                    None,
+                    f"The feed {t.name} was not specified in partial_run_setup or was already fed.",
                 )
             self._feeds.discard(t)
             self._values[t] = v
-        for element in (*fetches.tensors, *fetches.targets):
+        announced: list[Any] = [*fetches.tensors, *fetches.targets]
+        for element in announced:
             if element not in self._fetches and element not in self._targets:
                 raise errors.InvalidArgumentError(
-                    None, None, f"The fetch {element.name} was not specified in partial_run_setup or was already fetched."
+                    None,
+                    None,
+                    f"The fetch {element.name} was not specified in partial_run_setup or was already fetched.",
                 )
         plan = _Part(self._state, fetches.tensors, fetches.targets, self._values, self._ran)
         missing = [t for t in self._feeds if t._op in set(plan.ops)]

@@ -37,9 +37,7 @@ def _exists(device: str) -> bool:
     kind = spec.device_type
     if kind in (None, "CPU") and spec.device_index in (None, 0):
         return True
-    return any(
-        name.endswith(f"{kind}:{spec.device_index or 0}") for name in device_names()
-    )
+    return any(name.endswith(f"{kind}:{spec.device_index or 0}") for name in device_names())
 
 
 def check_devices(ops: list[Operation], soft_placement: bool) -> None:
@@ -65,8 +63,9 @@ def check_devices(ops: list[Operation], soft_placement: bool) -> None:
             errors.InvalidArgumentError(
                 None,
                 None,
-                f"Cannot assign a device for operation {op.name}: {{{{node {op.name}}}}} was explicitly assigned to {device} "
-                f"but available devices are [ {listed} ]. Make sure the device specification refers to a valid device.",
+                f"Cannot assign a device for operation {op.name}: {{{{node {op.name}}}}} was explicitly assigned "
+                f"to {device} but available devices are [ {listed} ]. Make sure the device specification refers to a "
+                "valid device.",
             ),
             op,
         )

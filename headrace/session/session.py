@@ -45,7 +45,9 @@ class BaseSession:
             raise TypeError(f"target must be a string, but got {type(target)}")
         if target:
             raise errors.NotFoundError(
-                None, None, f"No session factory registered for the given session options: {{target: \"{target}\"}}"
+                None,
+                None,
+                f'No session factory registered for the given session options: {{target: "{target}"}}',
             )
         if config is not None and not hasattr(config, "allow_soft_placement"):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
@@ -105,7 +107,9 @@ class BaseSession:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         if not graph._ops:
-            raise RuntimeError("The Session graph is empty.  Add operations to the graph before calling run().")
+            raise RuntimeError(
+                "The Session graph is empty.  Add operations to the graph before calling run()."
+            )
         pairs = feed_pairs(graph, feed_dict) if feed_dict else []
         if type(fetches) is Tensor and fetches._op._graph is graph and not graph._unfetchable:
             plan = self._plan((fetches,), (), tuple([t for t, _ in pairs]))
@@ -128,7 +132,9 @@ class BaseSession:
             return plan.run(values, step)
         return fill_metadata(plan, values, step, options, run_metadata)
 
-    def _plan(self, fetches: tuple[Tensor, ...], targets: tuple[Operation, ...], feeds: tuple[Tensor, ...]) -> Plan:
+    def _plan(
+        self, fetches: tuple[Tensor, ...], targets: tuple[Operation, ...], feeds: tuple[Tensor, ...]
+    ) -> Plan:
         if self._structure != self._graph._structure:
             with self._plan_lock:
                 self._plans = {}
@@ -144,7 +150,9 @@ class BaseSession:
                     found = self._plans[key] = made
         return found
 
-    def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
+    def make_callable(
+        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
         """Returns a function that runs `fetches`; it takes the values of `feed_list` in order.
 
         Args:
@@ -166,7 +174,9 @@ class BaseSession:
 
         def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
             if len(args) != len(feeds):
-                raise TypeError(f"The callable takes {len(feeds)} arguments, one a tensor of feed_list, but got {len(args)}")
+                raise TypeError(
+                    f"The callable takes {len(feeds)} arguments, one a tensor of feed_list, but got {len(args)}"
+                )
             if self._closed:
                 raise RuntimeError("Attempted to use a closed Session.")
             plan = self._plan(tensors, targets, tuple(feeds))
@@ -293,25 +303,24 @@ class InteractiveSession(BaseSession):
 
 
 def _eval(fetch: Any, feed_dict: Any, session: Any) -> Any:
-    what = "operation" if isinstance(fetch, Operation) else "tensor"
-    if session is None:
+    if isinstance(fetch, Operation):
+        what, verb, method = "operation", "execute", "run"
+    else:
+        what, verb, method = "tensor", "evaluate", "eval"
+    given = session is not None
+    if not given:
         session = stack.sessions.get()
         if session is None:
-            verb = "execute operation using `run()`" if what == "operation" else "evaluate tensor using `eval()`"
             raise ValueError(
-                f"Cannot {verb}: No default session is registered. Use `with sess.as_default()` or pass an explicit "
-                f"session to `{'run' if what == 'operation' else 'eval'}(session=sess)`"
+                f"Cannot {verb} {what} using `{method}()`: No default session is registered. Use "
+                f"`with sess.as_default()` or pass an explicit session to `{method}(session=sess)`"
             )
-        if session.graph is not fetch.graph:
-            raise ValueError(
-                f"Cannot use the default session to {'execute' if what == 'operation' else 'evaluate'} {what}: the {what}'s graph is "
-                "different from the session's graph. Pass an explicit session to "
-                f"`{'run' if what == 'operation' else 'eval'}(session=sess)`."
-            )
-    elif session.graph is not fetch.graph:
+    if session.graph is not fetch.graph:
+        which = "given" if given else "default"
+        hint = "" if given else f" Pass an explicit session to `{method}(session=sess)`."
         raise ValueError(
-            f"Cannot use the given session to {'execute' if what == 'operation' else 'evaluate'} {what}: the {what}'s graph is different "
-            "from the session's graph."
+            f"Cannot use the {which} session to {verb} {what}: the {what}'s graph is different from the session's "
+            f"graph.{hint}"
         )
     return session.run(fetch, feed_dict)
 
