@@ -141,7 +141,9 @@ def _message(op: Operation, text: str, ctx: ShapeContext | None) -> str:
 def _spell(value: np.ndarray[Any, Any]) -> str:
     if value.ndim == 0:
         return str(value)
-    return "[" + " ".join(str(v) for v in value.ravel()) + "]" if value.ndim == 1 else str(value.tolist())
+    if value.ndim == 1:
+        return " ".join(str(v) for v in value)
+    return "".join(f"[{_spell(row)}]" for row in value)
 
 
 # -- values that follow from constants -----------------------------------------------------------------------
