@@ -246,16 +246,17 @@ def _from_slices(
     from headrace.opdef.infer import constant_as_shape
 
     dims = constant_as_shape(value.dense_shape)
+    size = math.prod(d or 0 for d in dims or ())
     if dims is None or None in dims:
         warnings.warn(
             "Converting sparse IndexedSlices to a dense Tensor of unknown shape. This may consume a large amount of "
             "memory.",
             stacklevel=2,
         )
-    elif math.prod(d or 0 for d in dims) >= 100_000_000:
+    elif size >= 100_000_000:
         warnings.warn(
-            f"Converting sparse IndexedSlices to a dense Tensor with {math.prod(d or 0 for d in dims)} elements. This may consume a "
-            "large amount of memory.",
+            f"Converting sparse IndexedSlices to a dense Tensor with {size} elements. This may consume a large "
+            "amount of memory.",
             stacklevel=2,
         )
     return raw.UnsortedSegmentSum(value.values, value.indices, value.dense_shape[0], name=name)

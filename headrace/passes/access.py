@@ -39,7 +39,7 @@ def access_of(op: Operation) -> Access | None:
                 continue
             (found.reads if only_read else found.writes).append(t)
         i += 1 if n is None else n
-    return found
+    return found if found is not None and (found.reads or found.writes) else None
 
 
 def source(tensor: Tensor) -> Tensor:
