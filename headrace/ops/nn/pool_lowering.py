@@ -1,0 +1,240 @@
+"""How pooling and its gradients are written for XLA.
+
+XLA's own gradient of a maximum over windows (select and scatter) is serial on a CPU. Here a window is a list of
+shifted slices instead: all steps are element by element and fuse, and the gradient is gathered, not scattered.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError, UnimplementedError
+from headrace.lazy import jax, jnp, lax
+from headrace.ops.nn.windows import paddings
+
+
+class Windows:
+    """Windows sliding over an array: sizes, steps and padding along every axis, for a known shape."""
+
+    def __init__(self, shape: Any, ksize: Any, strides: Any, padding: str):
+        self.shape = tuple(int(n) for n in shape)
+        self.ksize = tuple(int(k) for k in ksize)
+        self.strides = tuple(int(s) for s in strides)
+        if len(self.shape) != len(self.ksize) or len(self.shape) != len(self.strides):
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"tensor_in must be {len(self.ksize)}-dimensional, but got {len(self.shape)} dimensions",
+            )
+        self.pads = paddings(self.shape, self.ksize, self.strides, (1,) * len(shape), padding)
+        self.outputs = tuple(
+            max(0, (n + a + b - k) // s + 1)
+            for n, k, s, (a, b) in zip(self.shape, self.ksize, self.strides, self.pads, strict=True)
+        )
+
+    def check(self, data_format: str) -> None:
+        """Checks that neither the batch nor, beside the space, the depth is pooled.
+
+        Raises:
+          UnimplementedError: It is.
+        """
+        n, c = data_format.index("N"), data_format.index("C")
+        if self.ksize[n] != 1 or self.strides[n] != 1:
+            raise UnimplementedError(None, None, "Pooling is not yet supported on the batch dimension.")
+        if self.ksize[c] != 1 and any(k != 1 for i, k in enumerate(self.ksize) if i != c):
+            raise UnimplementedError(
+                None,
+                None,
+                "MaxPooling supports exactly one of pooling across depth or pooling across width/height.",
+            )
+
+    def offsets(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Yields the number and the place of every element of a window, in the order of the scan."""
+        return enumerate(itertools.product(*(range(k) for k in self.ksize)))
+
+    def padded(self, x: Any, value: Any) -> Any:
+        """Returns `x` with the padding filled in, and without the rest that no window reaches."""
+        config = [
+            (a, (m - 1) * s + k - n - a, 0)
+            for n, k, s, m, (a, _) in zip(
+                self.shape, self.ksize, self.strides, self.outputs, self.pads, strict=True
+            )
+        ]
+        return lax.pad(x, jnp.asarray(value, x.dtype), config)
+
+    def shifted(self, padded: Any, offset: tuple[int, ...]) -> Any:
+        """Returns one element of every window."""
+        stops = [o + (m - 1) * s + 1 for o, m, s in zip(offset, self.outputs, self.strides, strict=True)]
+        return lax.slice(padded, offset, stops, self.strides)
+
+    def counts(self) -> np.ndarray[Any, Any]:
+        """Returns how many elements of each window lie inside the array."""
+        out = np.ones((1,) * len(self.shape))
+        for i, (n, k, s, m, (a, _)) in enumerate(
+            zip(self.shape, self.ksize, self.strides, self.outputs, self.pads, strict=True)
+        ):
+            start = np.arange(m) * s - a
+            inside = np.minimum(start + k, n) - np.maximum(start, 0)
+            out = out * inside.reshape((-1,) + (1,) * (len(self.shape) - 1 - i))
+        return out
+
+    def spread(self, term: Callable[[int], Any], dtype: Any) -> Any:
+        """Sums what each window sends back to its elements: `term(k)` for the k-th element of every window.
+
+        Elements whose places leave the same rest when divided by the steps hear from the same offsets, so each rest
+        is a plane of its own, and the planes are interleaved.
+        """
+        if 0 in self.outputs or 0 in self.shape:
+            return jnp.zeros(self.shape, dtype)
+        numbers = {offset: k for k, offset in self.offsets()}
+        places = [m + -(-k // s) - 1 for m, k, s in zip(self.outputs, self.ksize, self.strides, strict=True)]
+        planes = []
+        for rest in itertools.product(*(range(s) for s in self.strides)):
+            total = None
+            for shift in itertools.product(
+                *(range(-(-k // s)) for k, s in zip(self.ksize, self.strides, strict=True))
+            ):
+                offset = tuple(r + s * q for r, s, q in zip(rest, self.strides, shift, strict=True))
+                if offset not in numbers:
+                    continue
+                config = [(q, p - m - q, 0) for q, p, m in zip(shift, places, self.outputs, strict=True)]
+                part = lax.pad(term(numbers[offset]), jnp.zeros((), dtype), config)
+                total = part if total is None else total + part
+            planes.append(jnp.zeros(places, dtype) if total is None else total)
+        return self._interleaved(planes, places)
+
+    def _interleaved(self, planes: list[Any], places: list[int]) -> Any:
+        rank = len(self.shape)
+        stacked = jnp.stack(planes).reshape(*self.strides, *places)
+        order = [j for i in range(rank) for j in (rank + i, i)]
+        full = stacked.transpose(order).reshape([p * s for p, s in zip(places, self.strides, strict=True)])
+        config = [
+            (-a, n + a - p * s, 0)
+            for n, a, p, s in zip(self.shape, (a for a, _ in self.pads), places, self.strides, strict=True)
+        ]
+        return lax.pad(full, jnp.zeros((), full.dtype), config)
+
+
+_MOST_SLICES = 64  # a longer list of slices compiles slowly and gains nothing
+
+
+def _is_short(windows: Windows) -> bool:
+    return math.prod(windows.ksize) <= _MOST_SLICES
+
+
+def _is_whole(windows: Windows) -> bool:
+    """Whether there is one window along each axis, and it takes the axis in or is one element."""
+    return all(
+        (k == n and m == 1) or (k == 1 and s == 1)
+        for n, k, s, m in zip(windows.shape, windows.ksize, windows.strides, windows.outputs, strict=True)
+    ) and not any(map(any, windows.pads))
+
+
+def _pooled_axes(windows: Windows) -> tuple[int, ...]:
+    return tuple(i for i, k in enumerate(windows.ksize) if k > 1)
+
+
+def lowest(dtype: Any) -> Any:
+    """Returns the least finite number of a type."""
+    dtype = np.dtype(dtype)
+    return jnp.iinfo(dtype).min if dtype.kind in "iu" else jnp.finfo(dtype).min
+
+
+def max_pool(x: Any, windows: Windows) -> Any:
+    """Returns the greatest element of every window; NaN never is."""
+    if _is_short(windows) or 0 in windows.outputs:
+        return first_maximum(x, windows)[0]
+    return _long_max_pool(jnp.where(x > lowest(x.dtype), x, lowest(x.dtype)), windows)
+
+
+def _long_max_pool(x: Any, windows: Windows) -> Any:
+    low = np.asarray(lowest(x.dtype), x.dtype)[()]
+    return lax.reduce_window(x, low, lax.max, windows.ksize, windows.strides, windows.pads)
+
+
+def first_maximum(x: Any, windows: Windows) -> tuple[Any, Any]:
+    """Returns the greatest element of every window, and which of the window's elements is the first such."""
+    if 0 in windows.outputs:
+        return jnp.zeros(windows.outputs, x.dtype), jnp.zeros(windows.outputs, jnp.int32)
+    low = lowest(x.dtype)
+    padded = windows.padded(x, low)
+    best = jnp.full(windows.outputs, low, x.dtype)
+    # Where nothing exceeds the lowest number, the first element that is no padding is the one.
+    at = jnp.asarray(np.broadcast_to(_first_inside(windows), windows.outputs))
+    for k, offset in windows.offsets():
+        each = windows.shifted(padded, offset)
+        better = each > best
+        best = jnp.where(better, each, best)
+        at = jnp.where(better, np.int32(k), at)
+    return best, at
+
+
+def _first_inside(windows: Windows) -> np.ndarray[Any, Any]:
+    rank = len(windows.shape)
+    total = np.zeros((1,) * rank, np.int32)
+    scale = 1
+    for i in range(rank - 1, -1, -1):
+        start = np.arange(windows.outputs[i]) * windows.strides[i] - windows.pads[i][0]
+        skip = np.maximum(-start, 0).astype(np.int32)
+        total = total + scale * skip.reshape((-1,) + (1,) * (rank - 1 - i))
+        scale *= windows.ksize[i]
+    return total.astype(np.int32)
+
+
+def max_pool_gradient(x: Any, dy: Any, windows: Windows) -> Any:
+    """Sends each gradient back to the first greatest element of its window."""
+    if not _is_short(windows):
+        return jax.vjp(lambda x: _long_max_pool(x, windows), x)[1](dy)[0]
+    _, at = first_maximum(x, windows)
+    zero = jnp.zeros((), dy.dtype)
+    return windows.spread(lambda k: jnp.where(at == k, dy, zero), dy.dtype)
+
+
+def max_pool_gradient_gradient(x: Any, ddx: Any, windows: Windows) -> Any:
+    """Takes from each window what lies where its first greatest element is."""
+    if 0 in windows.outputs:
+        return jnp.zeros(windows.outputs, ddx.dtype)
+    _, at = first_maximum(x, windows)
+    padded = windows.padded(ddx, 0)
+    out = jnp.zeros(windows.outputs, ddx.dtype)
+    for k, offset in windows.offsets():
+        out = jnp.where(at == k, windows.shifted(padded, offset), out)
+    return out
+
+
+def avg_pool(x: Any, windows: Windows) -> Any:
+    """Returns the mean of the elements of each window that lie inside."""
+    if 0 in windows.outputs:
+        return jnp.zeros(windows.outputs, x.dtype)
+    wide = x.astype(jnp.float32) if x.dtype.itemsize < 4 else x
+    counts = windows.counts().astype(wide.dtype)
+    return (_window_sum(wide, windows) / counts).astype(x.dtype)
+
+
+def _window_sum(x: Any, windows: Windows) -> Any:
+    if _is_whole(windows):
+        return jnp.sum(x, axis=_pooled_axes(windows), keepdims=True)
+    if not _is_short(windows):
+        zero = np.zeros((), x.dtype)[()]
+        return lax.reduce_window(x, zero, lax.add, windows.ksize, windows.strides, windows.pads)
+    padded = windows.padded(x, 0)
+    return sum(windows.shifted(padded, offset) for _, offset in windows.offsets())
+
+
+def avg_pool_gradient(dy: Any, windows: Windows) -> Any:
+    """Spreads each gradient evenly over the elements of its window that lie inside."""
+    if 0 in windows.outputs or 0 in windows.shape:
+        return jnp.zeros(windows.shape, dy.dtype)
+    wide = dy.astype(jnp.float32) if dy.dtype.itemsize < 4 else dy
+    share = wide / windows.counts().astype(wide.dtype)
+    if _is_whole(windows):
+        return jnp.broadcast_to(share, windows.shape).astype(dy.dtype)
+    if _is_short(windows):
+        return windows.spread(lambda _: share, wide.dtype).astype(dy.dtype)
+    shape = jax.ShapeDtypeStruct(windows.shape, wide.dtype)
+    return jax.linear_transpose(lambda x: _window_sum(x, windows), shape)(share)[0].astype(dy.dtype)
