@@ -1,0 +1,129 @@
+"""Compiled clusters: static operands, donated variables, random streams, checks, and what falls back."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.opdef import raw
+from headrace.runtime.cluster import Cluster
+
+
+@pytest.fixture(autouse=True)
+def graph(monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", "compile")
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def stages(sess):
+    """Returns for each stage of the session's last plan the number of its nodes, clusters as `("cluster", n)`."""
+    plan = list(sess._plans.values())[-1]
+    return [("cluster", len(s.ops)) if isinstance(s, Cluster) else ("host", len(s)) for s in plan._stages]
+
+
+def test_a_shape_taken_from_a_tensor_is_static():
+    x = tf.placeholder(tf.float32, [None, 4])
+    y = tf.reshape(x, [tf.shape(x)[0] * 2, 2])
+    with tf.Session() as sess:
+        for n in (1, 3, 1):
+            assert sess.run(y, {x: np.zeros((n, 4))}).shape == (2 * n, 2)
+        assert len(stages(sess)) == 1
+
+
+def test_a_fed_shape_specialises_the_cluster():
+    x, shape = tf.placeholder(tf.float32, [6]), tf.placeholder(tf.int32, [2])
+    y = tf.reshape(x, shape)
+    with tf.Session() as sess:
+        assert sess.run(y, {x: np.arange(6), shape: [2, 3]}).shape == (2, 3)
+        assert sess.run(y, {x: np.arange(6), shape: [3, 2]}).shape == (3, 2)
+        assert stages(sess) == [("cluster", 1)]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Input to reshape is a tensor with 6 values"):
+            sess.run(y, {x: np.arange(6), shape: [4, 2]})
+
+
+def test_a_computed_shape_cuts_the_cluster_there():
+    x = tf.placeholder(tf.int32, [2])
+    y = tf.reshape(tf.zeros([6]), raw.AddV2(x, 1))
+    with tf.Session() as sess:
+        assert sess.run(y, {x: [1, 2]}).shape == (2, 3)
+        assert sess.run(y, {x: [2, 1]}).shape == (3, 2)
+        assert [kind for kind, _ in stages(sess)] == ["cluster", "cluster"]
+
+
+def test_variables_are_updated_in_place():
+    v = raw.VariableV2(shape=[1000], dtype=tf.float32)
+    add = raw.AssignAdd(v, tf.ones([1000])).op
+    with tf.Session() as sess:
+        sess.run(raw.Assign(v, tf.zeros([1000])).op)
+        sess.run(add)
+        (state,) = (s for s in sess._state.resources._items.values())
+        where = state.value.unsafe_buffer_pointer()
+        sess.run(add)
+        assert state.value.unsafe_buffer_pointer() == where
+        assert sess.run(v)[0] == 2.0
+
+
+def test_a_variable_assigned_from_another_does_not_share_its_memory():
+    a, b = (raw.VariableV2(shape=[3], dtype=tf.float32, name=n) for n in "ab")
+    with tf.Session() as sess:
+        sess.run(raw.Assign(a, [1.0, 2.0, 3.0]).op)
+        sess.run(raw.Assign(b, a).op)
+        both = [raw.AssignAdd(a, tf.ones([3])).op, raw.AssignAdd(b, tf.ones([3])).op]
+        for _ in range(3):
+            sess.run(both)
+        np.testing.assert_array_equal(sess.run([a, b]), [[4.0, 5.0, 6.0]] * 2)
+
+
+@pytest.mark.parametrize("tier", ["interpret", "compile", "auto"])
+def test_random_ops_give_the_same_numbers_on_every_tier(tier, monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", tier)
+    r = raw.RandomUniform([3], dtype=tf.float32, seed=1, seed2=2)
+    with tf.Session() as sess:
+        first, second, third = (sess.run(r) for _ in range(3))
+    np.testing.assert_array_equal(first, np.float32([0.40639675, 0.8575996, 0.05539584]))
+    assert not np.array_equal(first, second) and not np.array_equal(second, third)
+    with tf.Session() as sess:
+        np.testing.assert_array_equal([sess.run(r) for _ in range(3)], [first, second, third])
+
+
+def test_unseeded_random_ops_differ_between_sessions():
+    r = raw.RandomUniform([3], dtype=tf.float32)
+    with tf.Session() as one, tf.Session() as two:
+        assert not np.array_equal(one.run(r), two.run(r))
+
+
+def test_a_failed_check_does_not_use_up_random_numbers():
+    index = tf.placeholder(tf.int32, [])
+    r = raw.RandomUniform([4], dtype=tf.float32, seed=1, seed2=2)
+    picked = tf.gather(r, index)
+    with tf.Session() as sess:
+        expected = sess.run(r)
+    with tf.Session() as sess:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is not in"):
+            sess.run([picked, r], {index: 9})
+        # The refused step drew its numbers in the interpreter, as TensorFlow's would have.
+        again = sess.run(r)
+    assert not np.array_equal(again, expected)
+
+
+def test_host_nodes_cut_and_data_flows_through():
+    x = tf.placeholder(tf.float32, [3])
+    y = raw.Mul(x, 2.0)
+    s = tf.constant(["a"])  # strings can't enter a cluster
+    with tf.control_dependencies([y, s]):
+        z = raw.AddV2(y, 1.0)
+    with tf.Session() as sess:
+        got, text = sess.run([z, s], {x: [1, 2, 3]})
+    np.testing.assert_array_equal(got, [3.0, 5.0, 7.0])
+    assert text.tolist() == [b"a"]
+
+
+def test_fetches_of_known_values_and_of_variables_through_a_cluster():
+    v = raw.VariableV2(shape=[2, 3], dtype=tf.float32)
+    read = raw.Identity(v)
+    with tf.Session() as sess:
+        sess.run(raw.Assign(v, tf.ones([2, 3])).op)
+        shape, value, ref = sess.run([tf.shape(read), read, v])
+    assert shape.tolist() == [2, 3] and shape.dtype == np.int32
+    np.testing.assert_array_equal(value, np.ones((2, 3)))
+    np.testing.assert_array_equal(ref, np.ones((2, 3)))
