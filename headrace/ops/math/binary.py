@@ -117,7 +117,7 @@ def add(x: Any, y: Any) -> Any:
 def truncated_quotient(x: Any, y: Any) -> Any:
     """Returns x / y rounded toward zero, as C divides."""
     if not _integer(x):
-        return np.trunc(x / y)
+        return np.divide(x, y)  # the kernel leaves floats as they come
     _nonzero(y)
     if x.dtype.kind == "u":
         return x // y
@@ -127,7 +127,7 @@ def truncated_quotient(x: Any, y: Any) -> Any:
 
 def truncated_quotient_lower(x: Any, y: Any, *, ctx: Any) -> Any:
     if not _integer(x):
-        return jnp.trunc(x / y)
+        return x / y
     return jax.lax.div(*jnp.broadcast_arrays(x, _checked(ctx, y)))
 
 

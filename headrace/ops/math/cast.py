@@ -74,8 +74,9 @@ def _to_integers(x: Any, target: np.dtype[Any]) -> Any:
     whole = jnp.where(fits, jnp.where(fits, x, 0).astype(wide), wide(low))
     if target == np.uint64:
         # The upper half of the range is not an int64; shift it down and back up.
-        upper = (x >= 2.0**63) & (x < 2.0**64)
-        shifted = jnp.where(upper, x - 2.0**63, 0).astype(np.int64).astype(np.uint64) + np.uint64(2**63)
+        upper = x >= 2.0**63
+        shifted = jnp.where(upper & (x < 2.0**64), x - 2.0**63, 0).astype(np.int64).astype(np.uint64)
+        shifted = jnp.where(x < 2.0**64, shifted + np.uint64(2**63), np.uint64(0))
         return jnp.where(upper, shifted, whole.astype(target))
     return whole.astype(target)
 

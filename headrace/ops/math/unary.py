@@ -151,14 +151,10 @@ def _over(function: str) -> Any:
     return grad
 
 
-def _reciprocal(xp: Any, x: Any) -> Any:
+def _reciprocal_lower(x: Any) -> Any:
     if x.dtype.kind in "iu":
-        return np.where(x == 0, 0, x // np.where(x == 0, 1, x)) if xp is np else _integer_reciprocal(x)
+        return jnp.where(abs(x) == 1, x, jnp.zeros_like(x))
     return x.dtype.type(1) / x
-
-
-def _integer_reciprocal(x: Any) -> Any:
-    return jnp.where(abs(x) == 1, x, jnp.zeros_like(x))
 
 
 def _reciprocal_host(x: np.ndarray[Any, Any]) -> Any:
@@ -172,8 +168,12 @@ def _rsqrt(xp: Any, x: Any) -> Any:
 
 
 def _sign(xp: Any, x: Any) -> Any:
-    if x.dtype.kind != "c":
+    if x.dtype.kind in "iu":
         return xp.sign(x)
+    if x.dtype.kind != "c":
+        # Unlike NumPy's sign, this one makes 0 of NaN.
+        one = x.dtype.type(1)
+        return xp.where(x > 0, one, xp.where(x < 0, -one, x.dtype.type(0)))
     size = xp.abs(x)
     return xp.where(size == 0, x.dtype.type(0), x / xp.where(size == 0, 1, size)).astype(x.dtype)
 
@@ -219,7 +219,7 @@ unary(
 unary("Sign", SIGNED, _sign, _sign_grad, doc="-1, 0 or 1; x / |x| of a complex number.",
       gives={-1.5: -1.0, 0.0: 0.0, 7.0: 1.0}, integers={-3: -1, 0: 0}, smooth=False)  # fmt: skip
 for _name in ("Inv", "Reciprocal"):
-    unary(_name, SIGNED, _reciprocal, of_output("ReciprocalGrad"), host=_reciprocal_host, doc="1 / x.",
+    unary(_name, SIGNED, None, of_output("ReciprocalGrad"), host=_reciprocal_host, lower=_reciprocal_lower, doc="1 / x.",
           gives={-2.0: -0.5, 4.0: 0.25, 0.0: np.inf}, domain=(0.5, 2.0))  # fmt: skip
 unary(
     "Square",
@@ -295,7 +295,7 @@ unary("Ceil", REAL, lambda xp, x: xp.ceil(x), no_gradient, doc="The least intege
       gives={-1.5: -1.0, 1.5: 2.0, 2.0: 2.0}, smooth=False)  # fmt: skip
 unary("Rint", REAL, lambda xp, x: xp.rint(x), no_gradient, doc="The nearest integer; halves go to the even one.",
       gives={-1.5: -2.0, 0.5: 0.0, 2.5: 2.0}, smooth=False)  # fmt: skip
-unary("Round", SIGNED, lambda xp, x: x if x.dtype.kind in "iu" else xp.round(x), no_gradient,
+unary("Round", SIGNED, lambda xp, x: x if x.dtype.kind in "iu" else xp.round(x) + x.dtype.type(0), no_gradient,
       doc="The nearest integer; halves go to the even one.", gives={-1.5: -2.0, 0.5: 0.0, 2.5: 2.0},
       integers={-3: -3}, smooth=False)  # fmt: skip
 unary("IsNan", REAL, lambda xp, x: xp.isnan(x), doc="Whether x is not a number.", result="bool",
