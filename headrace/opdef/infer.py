@@ -219,7 +219,7 @@ def constant_as_shape(tensor: Any) -> Shape:
             raise ValueError(f"Shape must be rank 1 but is rank {value.ndim}")
         for d in value.tolist():
             if d < -1:
-                raise ValueError(f"Dimension {d} must be >= -1")
+                raise ValueError(f"Invalid value in tensor used for shape: {d}")
         return tuple(None if d < 0 else int(d) for d in value.tolist())
     rule = tensor.op.kind.rules.get("as_shape")
     if rule is not None and (tensor._dims is None or len(tensor._dims) == 1):

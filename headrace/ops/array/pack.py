@@ -212,4 +212,5 @@ def unstack(value, num=None, axis=0, name="unstack"):
             num = dims[axis]
     if num is None:
         raise ValueError(f"Cannot infer num from shape {value.shape}")
-    return raw.Unpack(value, num=num, axis=axis, name=name)
+    result = raw.Unpack(value, num=num, axis=axis, name=name)
+    return result if isinstance(result, list) else []

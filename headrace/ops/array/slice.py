@@ -25,13 +25,11 @@ def slice_shape(input, begin, size, *, ctx):
             raise ValueError(f"Shape must be rank 1 but is rank {len(s)}")
     count = shapes.merge(begin, size)
     n = None if count is None else count[0]
+    if n is not None:
+        input = shapes.with_rank(input, n)
     sizes = ctx.as_shape("size")
     if n is None and sizes is not None:
-        n = len(sizes)
-    if n is not None:
-        if input is not None and len(input) != n:
-            raise ValueError(f"Shape must be rank {n} but is rank {len(input)}")
-        input = shapes.with_rank(input, n)
+        input = shapes.with_rank(input, len(sizes))
     if input is None:
         return None
     if sizes is None:

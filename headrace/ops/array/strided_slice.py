@@ -69,11 +69,6 @@ def strided_slice_host(input, begin, end, strides, **masks):
     return input[slicing.slices(plan.index)].reshape(plan.final)
 
 
-def _only_moves(masks, strides):
-    """Whether all that a slice does with an index that is not known is to pick places along axes."""
-    return not masks["ellipsis_mask"] and not masks["new_axis_mask"] and all(int(s) == 1 for s in strides)
-
-
 @StridedSlice.lower(static="begin end strides")
 def strided_slice_lower(input, begin, end, strides, **masks):
     plan = _planned(input.shape, begin, end, strides, masks)
@@ -225,7 +220,9 @@ def slice_with(tensor, spec, var=None):
       ValueError: There is a second ellipsis, or an index out of range.
     """
     if isinstance(spec, bool) or _is_mask(spec):
-        return raw_boolean_mask(tensor, spec)
+        from headrace.ops.array.where import boolean_mask  # which slices shapes itself
+
+        return boolean_mask(tensor, spec)
     if not isinstance(spec, (list, tuple)):
         spec = [spec]
     begin, end, strides = [], [], []
@@ -275,12 +272,6 @@ def _is_mask(spec):
     if isinstance(spec, Tensor):
         return spec.dtype.base_dtype is dtypes.bool
     return isinstance(spec, np.ndarray) and spec.dtype == np.bool_
-
-
-def raw_boolean_mask(tensor, mask):
-    from headrace.ops.array.boolean_mask import boolean_mask
-
-    return boolean_mask(tensor, mask)
 
 
 Tensor._override_operator("__getitem__", slice_with)
