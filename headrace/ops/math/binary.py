@@ -271,9 +271,9 @@ binary("MulNoNan", INEXACT, *_no_nan("multiply"), gradients.mul_no_nan_grad, doc
 binary("Pow", "{bfloat16, float, half, double, int32, int64, complex64, complex128}", power, power_lower,
        gradients.pow_grad, doc="x ** y.",
        cases=[([2.0, 0.0, -8.0], [3.0, 0.0, 1.5], [8.0, 1.0, np.nan]), (i32(2, -3, 0), i32(10, 3, 0), i32(1024, -27, 1))])  # fmt: skip
-binary("Maximum", ORDERED, np.maximum, lambda x, y: jnp.maximum(x, y), gradients.maximum_grad, doc="The greater one.",
-       flags="commutative", cases=[([1.0, 5.0], [3.0], [3.0, 5.0])])  # fmt: skip
-binary("Minimum", ORDERED, np.minimum, lambda x, y: jnp.minimum(x, y), gradients.minimum_grad, doc="The lesser one.",
+binary("Maximum", ORDERED, lambda x, y: np.where(x < y, y, x), lambda x, y: jnp.where(x < y, y, x), gradients.maximum_grad, doc="The greater one.",
+       flags="commutative", cases=[([1.0, 5.0, np.nan, 1.0], [3.0, 3.0, 1.0, np.nan], [3.0, 5.0, np.nan, 1.0])])  # fmt: skip
+binary("Minimum", ORDERED, lambda x, y: np.where(y < x, y, x), lambda x, y: jnp.where(y < x, y, x), gradients.minimum_grad, doc="The lesser one.",
        flags="commutative", cases=[([1.0, 5.0], [3.0], [1.0, 3.0])])  # fmt: skip
 binary("SquaredDifference", SIGNED, squared_difference, squared_difference_lower, gradients.squared_difference_grad,
        doc="(x - y) * conj(x - y).", flags="commutative", cases=[([1.0, 5.0], [3.0], [4.0, 4.0])])  # fmt: skip

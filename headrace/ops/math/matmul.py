@@ -338,10 +338,8 @@ def matmul(
         if not isinstance(b, Tensor):
             b = convert_to_tensor(b, name="b")
         ranks = [None if t._dims is None else len(t._dims) for t in (a, b)]
-        if (
-            ((ranks[0] is None or ranks[0] > 2)
-            and (ranks[1] is None or ranks[1] > 1))
-            or ((ranks[1] is None or ranks[1] > 2) and (ranks[0] is None or ranks[0] > 1))
+        if ((ranks[0] is None or ranks[0] > 2) and (ranks[1] is None or ranks[1] > 1)) or (
+            (ranks[1] is None or ranks[1] > 2) and (ranks[0] is None or ranks[0] > 1)
         ):
             # The batch ops only know adjoints.
             if transpose_a:
