@@ -20,6 +20,7 @@ LAYERS = (
     ("shapes", "tensor_shape"),
     ("lazy",),
     ("platform",),
+    ("formats",),
     ("graph",),
     ("opdef",),
     ("graphdef",),

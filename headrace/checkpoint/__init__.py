@@ -1,0 +1,1 @@
+"""Checkpoints and MetaGraphs: what a program saves and starts again from."""

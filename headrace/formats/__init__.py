@@ -1,0 +1,1 @@
+"""File formats that know no graph: sorted tables and tensor bundles."""

@@ -1,0 +1,214 @@
+"""Checkpoints: SaveV2, RestoreV2 and what names and joins their files."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from headrace import errors
+from headrace.formats import bundle
+from headrace.opdef import op, raw
+from headrace.shapes import scalar
+
+SaveV2 = op("""
+    SaveV2(prefix: string, tensor_names: string, shape_and_slices: string, tensors: dtypes) -> ()
+      dtypes: list(type) >= 1
+      stateful
+
+    Writes tensors to a bundle under `prefix`, whole or as slices of larger ones.
+""")  # fmt: skip
+
+
+def _texts(array):
+    return [v.decode() for v in np.asarray(array, object).ravel().tolist()]
+
+
+def parse_slice(spec):
+    """Returns the whole shape and the slice that `10 4 0,5:0,4` says, (None, None) for ''.
+
+    Raises:
+      InvalidArgumentError: The text is something else.
+    """
+    if not spec:
+        return None, None
+    try:
+        *dims, extents = spec.split(" ")
+        shape = tuple(int(d) for d in dims)
+        part = []
+        for extent, d in zip(extents.split(":"), shape, strict=True):
+            start, length = (0, d) if extent == "-" else (int(n) for n in extent.split(","))
+            if start < 0 or length < 0 or start + length > d:
+                raise ValueError
+            part.append((start, length))
+        return shape, tuple(part)
+    except ValueError:
+        raise errors.InvalidArgumentError(None, None, f"Can't parse shape_and_slice {spec!r}") from None
+
+
+@SaveV2.host
+def save_host(prefix, tensor_names, shape_and_slices, tensors):
+    names, specs = _texts(tensor_names), _texts(shape_and_slices)
+    if not len(names) == len(specs) == len(tensors):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Got {len(tensors)} tensors but {len(names)} names and {len(specs)} shapes and slices",
+        )
+    rows = []
+    for name, spec, tensor in zip(names, specs, tensors, strict=True):
+        shape, part = parse_slice(spec)
+        rows.append((name, tensor, shape, part))
+    path = prefix.item().decode()
+    try:
+        bundle.write(path, rows)
+    except OSError as e:
+        raise errors.NotFoundError(None, None, f"{path}; {e.strerror}") from None
+    return ()
+
+
+@SaveV2.cases
+def save_cases(case):
+    import tempfile
+
+    @case.program
+    def saved_and_restored(step):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "ckpt")
+            step(raw.SaveV2(path, ["b", "a"], ["", ""], [np.float32([1, 2]), np.int64(3)]))
+            a, b = raw.RestoreV2(path, ["a", "b"], ["", "2 1,1"], dtypes=["int64", "float32"])
+            step([a, b], gives=[3, [2.0]])
+            missing = raw.RestoreV2(path, ["c"], [""], dtypes=["float32"])
+            step(missing, fails=errors.NotFoundError, match="Key c not found in checkpoint")
+            other = raw.RestoreV2(path, ["a"], [""], dtypes=["float32"])
+            step(
+                other,
+                fails=errors.InvalidArgumentError,
+                match="expected dtype float does not equal original dtype int64",
+            )
+
+
+RestoreV2 = op("""
+    RestoreV2(prefix: string, tensor_names: string, shape_and_slices: string) -> (tensors: dtypes)
+      dtypes: list(type) >= 1
+      stateful
+
+    Reads tensors, or slices of them, from a bundle.
+""")  # fmt: skip
+
+
+@RestoreV2.shape
+def restore_shape(prefix, tensor_names, shape_and_slices, *, dtypes, ctx):
+    specs = ctx.constant("shape_and_slices")
+    out = []
+    for i in range(len(dtypes)):
+        spec = None if specs is None else specs.ravel()[i].decode()
+        out.append(tuple(n for _, n in parse_slice(spec)[1]) if spec else None)
+    return out
+
+
+@RestoreV2.host
+def restore_host(prefix, tensor_names, shape_and_slices, *, dtypes):
+    reader = bundle.Reader(prefix.item().decode())
+    known = reader.entries()
+    out = []
+    for name, spec, dtype in zip(_texts(tensor_names), _texts(shape_and_slices), dtypes, strict=True):
+        if name not in known:
+            raise errors.NotFoundError(None, None, f"Key {name} not found in checkpoint")
+        if known[name][0] is not dtype:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"tensor_name = {name}; expected dtype {dtype.wire_name} does not equal original dtype "
+                f"{known[name][0].wire_name}",
+            )
+        shape, part = parse_slice(spec)
+        if shape is not None and shape != known[name][1]:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"tensor_name = {name}; shape in shape_and_slice spec {list(shape)} does not match the shape stored in "
+                f"checkpoint: {list(known[name][1])}",
+            )
+        out.append(reader.read(name) if part is None else reader.read_slice(name, part))
+    return out
+
+
+@RestoreV2.cases
+def restore_cases(case):
+    save_cases(case)
+
+
+def _file_name_op(text, make):
+    declared = op(text, shape=scalar)
+    declared.host(lambda basename, *numbers: np.array(make(basename.item(), *map(int, numbers)), object))
+    return declared
+
+
+ShardedFilename = _file_name_op("""
+    ShardedFilename(basename: string, shard: int32, num_shards: int32) -> (filename: string)
+
+    Names one file of a sharded set.
+""", lambda base, shard, shards: base + b"-%05d-of-%05d" % (shard, shards))  # fmt: skip
+
+
+@ShardedFilename.cases
+def sharded_filename_cases(case):
+    case("a/b", np.int32(1), np.int32(12), gives=np.array(b"a/b-00001-of-00012", object))
+
+
+ShardedFilespec = _file_name_op("""
+    ShardedFilespec(basename: string, num_shards: int32) -> (filename: string)
+
+    Gives a pattern that the files of a sharded set match.
+""", lambda base, shards: base + b"-?????-of-%05d" % shards)  # fmt: skip
+
+
+@ShardedFilespec.cases
+def sharded_filespec_cases(case):
+    case("a/b", np.int32(12), gives=np.array(b"a/b-?????-of-00012", object))
+
+
+MergeV2Checkpoints = op("""
+    MergeV2Checkpoints(checkpoint_prefixes: string, destination_prefix: string) -> ()
+      delete_old_dirs: bool = true
+      stateful
+
+    Joins several bundles into one.
+""")  # fmt: skip
+
+
+@MergeV2Checkpoints.host
+def merge_host(checkpoint_prefixes, destination_prefix, *, delete_old_dirs):
+    rows = []
+    prefixes = _texts(checkpoint_prefixes)
+    for prefix in prefixes:
+        rows.extend(bundle.Reader(prefix).rows())
+    bundle.write(destination_prefix.item().decode(), rows)
+    if delete_old_dirs:
+        for prefix in prefixes:
+            for path in bundle.paths(prefix):
+                os.remove(path)
+            folder = os.path.dirname(prefix)
+            if folder and not os.listdir(folder):
+                os.rmdir(folder)
+    return ()
+
+
+@MergeV2Checkpoints.cases
+def merge_cases(case):
+    import tempfile
+
+    @case.program
+    def two_become_one(step):
+        with tempfile.TemporaryDirectory() as folder:
+            one, two, both = (os.path.join(folder, n) for n in ("one", "two", "both"))
+            step(raw.SaveV2(one, ["a"], [""], [np.float32([1, 2])]))
+            step(raw.SaveV2(two, ["b"], ["4 0,2"], [np.float32([3, 4])]))
+            step(raw.MergeV2Checkpoints([one, two], both))
+            step(raw.RestoreV2(both, ["a"], [""], dtypes=["float32"]), gives=[1.0, 2.0])
+            step(
+                raw.RestoreV2(one, ["a"], [""], dtypes=["float32"]),
+                fails=errors.NotFoundError,
+                match="Failed to find",
+            )
