@@ -140,9 +140,9 @@ def add_n(inputs, name=None):
     Raises:
       ValueError: The list is empty.
     """
-    if not inputs or not isinstance(inputs, (list, tuple)):
-        if isinstance(inputs, Tensor):
-            iter(inputs)
+    if isinstance(inputs, Tensor):
+        iter(inputs)  # says what is wrong
+    if not isinstance(inputs, (list, tuple)) or not inputs:
         raise ValueError(
             "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"
         )

@@ -54,7 +54,7 @@ Invert = op(f"""
       T: {_INTEGERS}
 
     Every bit the other way.
-""", shape=shapes.unchanged, grad=None, host=np.invert, lower=lambda x: ~x)  # fmt: skip
+""", shape=shapes.unchanged, grad=None, host=lambda x: np.invert(x), lower=lambda x: ~x)  # fmt: skip
 
 
 @Invert.cases

@@ -49,10 +49,18 @@ def reduced_axes(s0: Any, s1: Any) -> tuple[list[int], list[int]]:
 
 
 @BroadcastGradientArgs.shape
-def broadcast_gradient_args_shape(s0, s1):
+def broadcast_gradient_args_shape(s0, s1, *, ctx):
     shapes.with_rank(s0, 1)
     shapes.with_rank(s1, 1)
-    return [(None,), (None,)]
+    # Where the axes are known, so are their numbers; then the sums over them have known shapes.
+    known = ctx.constant("s0"), ctx.constant("s1")
+    if any(v is None for v in known):
+        return [(None,), (None,)]
+    try:
+        axes = reduced_axes(known[0].tolist(), known[1].tolist())
+    except ValueError:
+        return [(None,), (None,)]
+    return [(len(axes[0]),), (len(axes[1]),)]
 
 
 @BroadcastGradientArgs.host
@@ -88,10 +96,16 @@ def broadcast_gradient_args_cases(case):
 Reducer = Callable[[Tensor], Tensor]
 
 
-def reducers(x: Tensor, y: Tensor) -> tuple[Reducer, Reducer]:
-    """Returns functions that sum a gradient to the shape of `x` and to that of `y`, decided when the graph runs."""
-    shape_x = shape_of(x)
-    shape_y = shape_of(y)
+def reducers(x: Tensor, y: Tensor, fold: bool = True) -> tuple[Reducer, Reducer]:
+    """Returns functions that sum a gradient to the shape of `x` and to that of `y`, decided when the graph runs.
+
+    Args:
+      x: An operand.
+      y: The other operand.
+      fold: Whether known shapes become constants.
+    """
+    shape_x = shape_of(x, optimize=fold)
+    shape_y = shape_of(y, optimize=fold)
     axes_x, axes_y = raw.BroadcastGradientArgs(shape_x, shape_y)
     return (
         lambda g: raw.Reshape(raw.Sum(g, axes_x), shape_x),
@@ -102,7 +116,7 @@ def reducers(x: Tensor, y: Tensor) -> tuple[Reducer, Reducer]:
 def static_reducers(x: Tensor, y: Tensor, dy: Tensor) -> tuple[Reducer, Reducer]:
     """Returns the same, decided now where the shapes are known: no nodes for an operand that was not broadcast."""
     if not (shapes.is_full(x._dims) and shapes.is_full(y._dims) and shapes.is_full(dy._dims)):
-        return reducers(x, y)
+        return reducers(x, y, fold=False)
     raw.BroadcastGradientArgs(int32(x._dims), int32(y._dims))
     axes = reduced_axes(x._dims, y._dims)
 

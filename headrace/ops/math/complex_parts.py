@@ -139,7 +139,7 @@ Conj = op("""
       T: {complex64, complex128, variant} = DT_COMPLEX64
 
     The complex conjugate.
-""", shape=shapes.unchanged, host=np.conj, lower=lambda input: jnp.conj(input))  # fmt: skip
+""", shape=shapes.unchanged, host=lambda input: np.conj(input), lower=lambda input: jnp.conj(input))  # fmt: skip
 
 
 @Conj.grad

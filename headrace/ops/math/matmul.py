@@ -13,7 +13,7 @@ from headrace.graph.default import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.lazy import jnp
 from headrace.opdef import convert_to_tensor, op, raw
-from headrace.ops.math.building import conjugate, shape_of
+from headrace.ops.math.building import cast_to, conjugate, int32, shape_of
 
 _TYPES = "{bfloat16, half, float, double, int32, int64, complex64, complex128}"
 
@@ -292,6 +292,28 @@ def sparse_matmul_lower(a, b, *, transpose_a, transpose_b):
     return matmul_lower(
         a.astype(np.float32), b.astype(np.float32), transpose_a=transpose_a, transpose_b=transpose_b
     )
+
+
+@SparseMatMul.grad
+def sparse_matmul_grad(op, dy):
+    a, b = op.inputs
+    ta, tb = op.attrs["transpose_a"], op.attrs["transpose_b"]
+    sparse = {a: op.attrs["a_is_sparse"], b: op.attrs["b_is_sparse"], dy: dy.op.type == "ReluGrad"}
+
+    def product_of(x, y, like, transpose_x=False, transpose_y=False):
+        is_sparse = sparse[x], sparse[y]
+        if transpose_y:
+            y = raw.Transpose(y, int32([1, 0]), name="transpose")
+        out = matmul(x, y, transpose_a=transpose_x, a_is_sparse=is_sparse[0], b_is_sparse=is_sparse[1])
+        return cast_to(out, like.dtype)
+
+    if not ta and not tb:
+        return product_of(dy, b, a, False, True), product_of(a, dy, b, True)
+    if not ta:
+        return product_of(dy, b, a), product_of(dy, a, b, True)
+    if not tb:
+        return product_of(b, dy, a, False, True), product_of(a, dy, b)
+    return product_of(b, dy, a, True, True), product_of(dy, a, b, True, True)
 
 
 @SparseMatMul.cases

@@ -316,7 +316,7 @@ LogicalNot = op("""
     LogicalNot(x: bool) -> (y: bool)
 
     Not x.
-""", shape=unchanged, grad=None, host=np.logical_not, lower=lambda x: jnp.logical_not(x))  # fmt: skip
+""", shape=unchanged, grad=None, host=lambda x: np.logical_not(x), lower=lambda x: jnp.logical_not(x))  # fmt: skip
 
 
 @LogicalNot.cases
