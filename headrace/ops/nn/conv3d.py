@@ -88,7 +88,8 @@ def conv3d_cases(case):
 
 
 Conv3DBackpropInputV2 = op(f"""
-    Conv3DBackpropInputV2(input_sizes: Tshape, filter: T, out_backprop: T) -> (output: T){_ATTRS}      Tshape: {{int32, int64}} = int32
+    Conv3DBackpropInputV2(input_sizes: Tshape, filter: T, out_backprop: T) -> (output: T){_ATTRS}\
+      Tshape: {{int32, int64}} = int32
 
     The gradient of Conv3D with respect to its input.
 """)  # fmt: skip

@@ -154,7 +154,6 @@ def convolution(
         n = _spatial_rank(input, filter)
         channels_first = data_format is not None and data_format.startswith("NC")
         strides, dilation_rate = _steps(n, strides, dilation_rate)
-        _check_channels(input, filter, n, channels_first)
 
         def apply(converted, _, effective_padding):
             return _plain(converted, filter, n, strides, effective_padding, data_format, scope)
@@ -203,16 +202,6 @@ def _steps(n, strides, dilation_rate):
     if any(s > 1 for s in strides) and any(d > 1 for d in dilation_rate):
         raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
     return list(strides), list(dilation_rate)
-
-
-def _check_channels(input, filter, n, channels_first):
-    if input._dims is None or filter._dims is None:
-        return
-    have, want = input._dims[1 if channels_first else n + 1], filter._dims[n]
-    if have is not None and want is not None and have != want:
-        raise ValueError(
-            f"number of input channels does not match corresponding dimension of filter, {have} != {want}"
-        )
 
 
 def _plain(input, filter, n, strides, padding, data_format, name):

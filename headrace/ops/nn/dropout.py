@@ -44,7 +44,7 @@ def dropout(x, rate, noise_shape=None, seed=None, name=None):
         dtype = x.dtype.base_dtype
         if not dtype.is_floating:
             raise ValueError(
-                f"x has to be a floating point tensor since it's going to be scaled. Got a {dtype!r} tensor instead."
+                f"x has to be a floating point tensor since it's going to be scaled. Got a {dtype} tensor instead."
             )
         if isinstance(rate, numbers.Real):
             if not 0 <= rate < 1:
@@ -56,7 +56,7 @@ def dropout(x, rate, noise_shape=None, seed=None, name=None):
         if constant_value(rate) == 0:
             return x
         noise = public.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=dtype)
-        scale = raw.RealDiv(1.0, raw.Sub(1.0, rate, name="sub"), name="truediv")
+        scale = 1.0 / (1.0 - rate)
         kept = raw.GreaterEqual(noise, rate)
         result = raw.Mul(raw.Mul(x, scale, name="mul"), public.cast(kept, dtype), name="mul")
         result.set_shape(x._dims)

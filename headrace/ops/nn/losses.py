@@ -40,7 +40,7 @@ def softmax_cross_entropy_with_logits(
       axis: Another name of `dim`.
     """
     dim = renamed("axis", axis, "dim", None if axis is not None and dim == -1 else dim)
-    only_named("softmax_cross_entropy_with_logits", _sentinel)
+    only_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with public.name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
         labels = raw.StopGradient(convert_to_tensor(labels), name="labels_stop_gradient")
     return _softmax_cross_entropy(labels, logits, dim, scope)
@@ -100,7 +100,7 @@ def sparse_softmax_cross_entropy_with_logits(_sentinel=None, labels=None, logits
     Raises:
       ValueError: The shapes do not fit.
     """
-    only_named("sparse_softmax_cross_entropy_with_logits", _sentinel)
+    only_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with public.name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
         labels = convert_to_tensor(labels)
         logits = convert_to_tensor(logits)
@@ -113,7 +113,7 @@ def sparse_softmax_cross_entropy_with_logits(_sentinel=None, labels=None, logits
         full = outer is not None and None not in outer and label_dims is not None and None not in label_dims
         _check_sparse_shapes(dims, label_dims, full, outer)
         if dims is not None and len(dims) == 2:
-            loss = raw.SparseSoftmaxCrossEntropyWithLogits(exact, labels).loss
+            loss = raw.SparseSoftmaxCrossEntropyWithLogits(exact, labels, name=name).loss
             return public.cast(loss, dtype) if narrow else loss
         checks = []
         if not full:
@@ -121,7 +121,7 @@ def sparse_softmax_cross_entropy_with_logits(_sentinel=None, labels=None, logits
         with public.control_dependencies(checks):
             classes = public.shape(logits)[raw.Sub(public.rank(logits), 1, name="sub")]
             loss = raw.SparseSoftmaxCrossEntropyWithLogits(
-                public.reshape(exact, [-1, classes]), public.reshape(labels, [-1])
+                public.reshape(exact, [-1, classes]), public.reshape(labels, [-1]), name=name
             ).loss
             loss = public.reshape(loss, label_shape)
             loss.set_shape(label_dims)
@@ -156,7 +156,7 @@ def sigmoid_cross_entropy_with_logits(_sentinel=None, labels=None, logits=None, 
     Raises:
       ValueError: The shapes differ.
     """
-    only_named("sigmoid_cross_entropy_with_logits", _sentinel)
+    only_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with public.name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, name="labels")

@@ -42,11 +42,13 @@ def renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
     return old
 
 
-def only_named(function: str, sentinel: Any) -> None:
-    """Checks that a function which takes only named arguments was called so.
+def only_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
+    """Checks that a function which takes only named arguments was called so, and with both.
 
     Raises:
-      ValueError: A positional argument was given.
+      ValueError: A positional argument was given, or one is missing.
     """
     if sentinel is not None:
         raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
+    if labels is None or logits is None:
+        raise ValueError("Both labels and logits must be provided.")

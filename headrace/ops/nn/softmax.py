@@ -172,6 +172,7 @@ def _along_axis(kind, logits, axis, name):
 
 def _exchange(x, axis, last, name=None):
     """Transposes `x` so that `axis` and the last axis change places."""
+    before = public.range(axis)
     after = raw.AddV2(axis, 1, name="add") if isinstance(axis, Tensor) else axis + 1
-    order = public.concat([public.range(axis), [last], public.range(after, last), [axis]], 0)
+    order = public.concat([before, [last], public.range(after, last), [axis]], 0)
     return public.transpose(x, order, name="transpose" if name is None else name)

@@ -277,4 +277,4 @@ def in_top_k(predictions, targets, k, name=None):
       name: A name for the operation.
     """
     with public.name_scope(name, "in_top_k"):
-        return raw.InTopKV2(predictions, targets, k)
+        return raw.InTopKV2(predictions, targets, k, name=name)
