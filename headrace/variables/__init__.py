@@ -1,0 +1,1 @@
+"""Variables: both kinds, how they are shared by name, and what they start with."""

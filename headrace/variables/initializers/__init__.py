@@ -1,0 +1,1 @@
+"""Initializers: functions from a shape to the values that a variable starts with."""
