@@ -340,3 +340,25 @@ def crelu(features, name=None, axis=-1):
         features = public.convert_to_tensor(features, name="features")
         both = public.concat([features, raw.Neg(features)], axis, name=scope)
         return raw.Relu(both)
+
+
+@export("nn.swish")
+def swish(features):
+    """Returns features * sigmoid(features).
+
+    Args:
+      features: A tensor of floats.
+    """
+    return public.custom_gradient(_swish)(features)
+
+
+def _swish(features):
+    features = public.convert_to_tensor(features, name="features")
+
+    def grad(dy):
+        # Computed again rather than kept: the sigmoid would hold memory from the forward to the backward pass.
+        with public.control_dependencies([dy]):
+            gate = raw.Sigmoid(features)
+        return dy * (gate * (1.0 + features * (1.0 - gate)))
+
+    return features * raw.Sigmoid(features), grad

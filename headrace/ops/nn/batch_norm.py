@@ -8,6 +8,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.export import export
 from headrace.lazy import jnp
 from headrace.opdef import convert_to_tensor, op, raw
+from headrace.ops.nn.batch_norm_gradient import second_gradient
 from headrace.ops.nn.names import public
 from headrace.shapes import merge_dim, to_text, with_rank
 
@@ -199,20 +200,21 @@ def _backward(name, operands, results, types):
     {name}({operands}) -> ({results})
       {types}{_REST}
     The gradient of fused batch normalization with respect to x, scale and offset.
-    """)  # fmt: skip
+    """, grad=second_gradient)  # fmt: skip
 
     @made.shape
-    def shape(y_backprop, x, scale, *_, data_format):
+    def shape(y_backprop, x, scale, *_, data_format, is_training):
         c = data_format.index("C")
         dims = with_rank(y_backprop, 4)
         channels = merge_dim(merge_dim(dims[c], with_rank(x, 4)[c]), with_rank(scale, 1)[0])
-        return [(*dims[:c], channels, *dims[c + 1 :]), (channels,), (channels,), (0,), (0,)]
+        reserved = (0,) if is_training else (channels,)
+        return [(*dims[:c], channels, *dims[c + 1 :]), (channels,), (channels,), reserved, reserved]
 
     @made.lower
     def lower(y_backprop, x, scale, mean, variance, *_, epsilon, data_format, is_training):
         out = _gradient(y_backprop, x, scale, mean, variance, epsilon, data_format, is_training)
-        empty = jnp.zeros((0,), scale.dtype)
-        return (*out, empty, empty)
+        reserved = jnp.zeros((0,) if is_training else scale.shape, scale.dtype)
+        return (*out, reserved, reserved)
 
     @made.cases
     def cases(case):
