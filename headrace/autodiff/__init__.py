@@ -1,0 +1,15 @@
+"""Symbolic derivatives: walks a graph backwards through each op's gradient rule."""
+
+from headrace.autodiff.aggregation import AggregationMethod
+from headrace.autodiff.gradients import UnconnectedGradients, gradients, gradients_between
+from headrace.autodiff.registry import RegisterGradient, gradient_function, not_differentiable
+
+__all__ = [
+    "AggregationMethod",
+    "RegisterGradient",
+    "UnconnectedGradients",
+    "gradient_function",
+    "gradients",
+    "gradients_between",
+    "not_differentiable",
+]
