@@ -154,8 +154,18 @@ def _from_list(value: Any, dtype: Any = None, name: str | None = None, as_ref: b
     if dtype is None:
         dtype = tensor_type
     elif dtype is not tensor_type:
-        return NotImplemented
+        value = _cast_tensors(value, dtype)
     return _pack(value, dtype, name or "packed")
+
+
+def _cast_tensors(value: Any, dtype: DType) -> Any:
+    """Returns nested lists with their tensors cast to a type."""
+    if isinstance(value, (list, tuple)):
+        return [_cast_tensors(each, dtype) for each in value]
+    if _is_tensor_like(value):
+        each = convert_to_tensor(value)
+        return each if each.dtype.base_dtype is dtype else raw.Cast(each, DstT=dtype, name="Cast")
+    return value
 
 
 def _is_tensor_like(value: Any) -> bool:

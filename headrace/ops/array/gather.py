@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from headrace import dtypes, errors
@@ -9,6 +11,7 @@ from headrace.graph import IndexedSlices, colocate_with
 from headrace.lazy import jnp
 from headrace.opdef import constant_value, convert_to_tensor, export, op, raw
 from headrace.opdef.nodes import ones, shape_of, size_of, zeros
+from headrace.ops.array.pack import stack
 
 GatherV2 = op("""
     GatherV2(params: Tparams, indices: Tindices, axis: Taxis) -> (output: Tparams)
@@ -239,7 +242,7 @@ def _batch_sums(values, indices, rows, shape, batch):
         limit = dim if dim.dtype is step.dtype else raw.Cast(dim, DstT=step.dtype, name="Cast")
         start, delta = zeros((), dtype=step.dtype), ones((), dtype=step.dtype)
         offsets = raw.Range(start, limit, delta, name="range") * step
-        offset_shape = raw.Pack([*[1] * i, dim, *[1] * (len(indices._dims) - i - 1)], name="stack")
+        offset_shape = stack([*[1] * i, dim, *[1] * (len(indices._dims) - i - 1)])
         indices = indices + raw.Reshape(offsets, offset_shape)
     flat_values = raw.Reshape(values, flat_shape)
     flat_indices = raw.Reshape(indices, count)
@@ -290,6 +293,7 @@ def gather(params, indices, validate_indices=None, name=None, axis=None, batch_d
         return raw.GatherV2(params, indices, axis, batch_dims=batch_dims, name=name)
     read = getattr(params, "sparse_read", None)
     if read is not None:
-        # A resource variable reads only these rows.
-        return read(indices, name=name)
+        # A resource variable reads only these rows; other variables have no such thing to offer.
+        with contextlib.suppress(AttributeError):
+            return read(indices, name=name)
     return raw.GatherV2(params, indices, axis, name=name)

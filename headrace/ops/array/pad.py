@@ -10,6 +10,7 @@ from headrace.lazy import jnp, lax
 from headrace.opdef import constant_value, export, op, raw
 from headrace.opdef.nodes import rank_of, shape_of
 from headrace.ops.array.failing import invalid, shown
+from headrace.ops.array.pack import stack
 
 _ATTRS = """
       T: type
@@ -134,7 +135,7 @@ def pad_v2_lower(input, paddings, constant_values):
 
 def _pad_gradient(op, dy):
     x, paddings = op.inputs[0], op.inputs[1]
-    before = raw.Slice(paddings, [0, 0], raw.Pack([rank_of(x), 1], name="stack"))
+    before = raw.Slice(paddings, [0, 0], stack([rank_of(x), 1]))
     return raw.Slice(dy, raw.Reshape(before, [-1]), shape_of(x, out_type=paddings.dtype.base_dtype))
 
 

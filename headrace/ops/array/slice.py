@@ -8,6 +8,7 @@ from headrace import errors, shapes
 
 from headrace.opdef import export, op, raw
 from headrace.opdef.nodes import rank_of, shape_of
+from headrace.ops.array.pack import stack
 
 Slice = op("""
     Slice(input: T, begin: Index, size: Index) -> (output: T)
@@ -96,7 +97,7 @@ def slice_grad(op, dy):
     x, begin = op.inputs[0], op.inputs[1]
     rank = rank_of(x)
     size = shape_of(op.outputs[0])
-    column = raw.Pack([rank, 1], name="stack")
+    column = stack([rank, 1])
     before = raw.Reshape(begin, column)
     after = raw.Reshape(raw.Sub(raw.Sub(shape_of(x), size, name="sub"), begin, name="sub"), column)
     return raw.Pad(dy, raw.ConcatV2([before, after], 1, name="concat")), None, None

@@ -239,3 +239,15 @@ def invert_permutation(x, name=None):
       name: The node's name.
     """
     return raw.InvertPermutation(x, name=name)
+
+
+@export("linalg.adjoint")
+def adjoint(matrix, name=None):
+    """Returns the conjugate transposes of matrices.
+
+    Args:
+      matrix: The matrices, in the last two dimensions.
+      name: The scope's name.
+    """
+    with name_scope(name, "adjoint", [matrix]):
+        return matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)
