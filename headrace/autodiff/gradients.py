@@ -13,7 +13,7 @@ from headrace.autodiff.paths import Paths, is_trainable
 from headrace.autodiff.registry import gradient_function
 from headrace.export import NAMES, export
 from headrace.graph import IndexedSlices, Operation, Tensor, get_default_graph, name_scope
-from headrace.opdef import constant_node, convert_to_tensor, convert_to_tensor_or_indexed_slices, raw
+from headrace.opdef import constant_node, convert_to_tensor, convert_to_tensor_or_indexed_slices, nodes, raw
 from headrace.shapes import merge
 
 
@@ -143,7 +143,7 @@ def _default_gradients(grad_ys: list[Any], ys: list[Tensor], colocate: bool) -> 
             if grad is None:
                 if y.dtype.is_complex:
                     raise TypeError(f"Gradients of complex tensors must set grad_ys (y.dtype = {y.dtype!r})")
-                shape = NAMES["shape"](y)
+                shape = nodes.shape_of(y)
                 out.append(raw.Fill(shape, constant_node(1, y.dtype, name=f"grad_ys_{i}"), name="Fill"))
                 continue
             _check_given(grad, y)
@@ -335,11 +335,11 @@ def zeros_outside_loop(tensor: Tensor) -> Tensor:
 def zeros_like_outside(tensor: Tensor) -> Tensor:
     """Returns zeros of a tensor's shape, or of the shape of the variable that it is the handle of."""
     if tensor._dtype.base_dtype is not dtypes.resource:
-        return NAMES["zeros_like"](tensor)  # type: ignore[no-any-return]
+        return nodes.zeros_like(tensor)
     handle = tensor._handle_data
     dtype, shape = handle[0] if handle else (dtypes.float32, None)
     if shape is not None and None not in shape:
         dims: Any = constant_node(list(shape), dtypes.int32)
     else:
         dims = raw.VariableShape(tensor)
-    return NAMES["zeros"](dims, dtype=dtype)  # type: ignore[no-any-return]
+    return nodes.zeros(dims, dtype)

@@ -121,7 +121,7 @@ def _small_constant(value: Any, shape: Any, dtype: Any, name: str) -> Tensor | N
     if any(d < 0 for d in known):
         return None
     return constant_node(
-        np.full(known, value.encode() if isinstance(value, str) else value, dtype.storage), dtype, name=name
+        _repeated(value.encode() if isinstance(value, str) else value, known, dtype.storage), dtype, name=name
     )
 
 
@@ -141,6 +141,13 @@ def _shape_tensor(shape: Any) -> Tensor:
             dims, dtypes.int32, name="shape_as_tensor" if dims.ndims is not None else None
         )
     return convert_to_tensor(shape, dtype=dtypes.int32)
+
+
+def _repeated(value: Any, shape: Any, storage: Any) -> Any:
+    """Returns one element repeated, held once; graphs are written from this form as TensorFlow's are."""
+    one = np.empty((), storage)
+    one[()] = value
+    return np.broadcast_to(one, shape)
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
