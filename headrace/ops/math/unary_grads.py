@@ -77,12 +77,11 @@ def _rsqrt_grad_grad(op: Any, dz: Any) -> Any:
 
 
 def _sigmoid_grad(xp: Any, y: Any, dy: Any) -> Any:
-    y = _conj(xp, y)
+    # The graph conjugates y where it is complex, so this one must not.
     return dy * y * (y.dtype.type(1) - y)
 
 
 def _tanh_grad(xp: Any, y: Any, dy: Any) -> Any:
-    y = _conj(xp, y)
     return dy * (y.dtype.type(1) - y * y)
 
 
