@@ -154,7 +154,7 @@ class Graph:
         for other, _ in self._colocation:
             groups.extend(g.decode() for g in other.colocation_groups())
             # The device of what it is placed with wins over the scopes.
-            op._device = other._device
+            op._device = other._device or op._device
         if "container" in op.attrs and self._container and not op.attrs["container"]:
             op.attrs["container"] = self._container
         op.attrs["_class"] = tuple(sorted(set(groups)))

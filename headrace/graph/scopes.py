@@ -76,7 +76,9 @@ class DeviceScopes:
             if each is None:
                 break
             if callable(each):
-                op._device = canonical(each(op))
+                # What a function says is kept as it is said, abbreviations and all.
+                said = each(op)
+                op._device = said if isinstance(said, str) else canonical(said)
             else:
                 op._device = merge_names(each, op._device)
 
