@@ -113,7 +113,8 @@ def _many(params, ids, strategy, name, max_norm, transform):
 
 def _element_shape(param):
     with colocate_with(_op_of(param)):
-        return public.shape(param)[1:]
+        shape = public.shape(param)
+    return shape[1:]
 
 
 def _in_blocks(params, flat):

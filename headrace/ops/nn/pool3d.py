@@ -62,7 +62,7 @@ MaxPool3DGrad = op(f"""
     MaxPool3DGrad(orig_input: TInput, orig_output: TInput, grad: T) -> (output: T){_ATTRS}      T: {_NARROW} = float
       TInput: {_NARROW} = float
 
-    Sends each gradient to the first greatest element of its window.
+    Sends each gradient to every element of its window that is as great as the greatest.
 """)  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def max_pool_3d_grad_shape(orig_input, orig_output, grad):
 def max_pool_3d_grad_lower(orig_input, orig_output, grad, *, ksize, strides, padding, data_format):
     windows = windows_of(orig_input.shape, ksize, strides, padding, data_format)
     check_same("grad", grad.shape, windows.outputs)
-    return lowering.max_pool_gradient(orig_input, grad, windows)
+    return lowering.max_pool_gradient_to_all(orig_input, orig_output, grad, windows)
 
 
 @MaxPool3DGrad.grad
@@ -89,6 +89,7 @@ def max_pool_3d_grad_cases(case):
     want = np.zeros((1, 2, 2, 2, 1))
     want[0, 1, 1, 1, 0] = 3
     case(_CUBE, _ONE + 4, _ONE, gives=want, grad=False, **_TWOS)
+    case(_CUBE * 0, _ONE * 0, _ONE, gives=np.full((1, 2, 2, 2, 1), 3), grad=False, **_TWOS)
     case.shapes("[?,8,8,8,3];?;?", "[?,8,8,8,3]", **_TWOS)
 
 

@@ -153,8 +153,11 @@ def max_pool(x: Any, windows: Windows) -> Any:
 
 
 def _long_max_pool(x: Any, windows: Windows) -> Any:
-    low = np.asarray(lowest(x.dtype), x.dtype)[()]
-    return lax.reduce_window(x, low, lax.max, windows.ksize, windows.strides, windows.pads)
+    # JAX knows the gradient only where the start is the identity of the maximum.
+    low = lowest(x.dtype) if np.dtype(x.dtype).kind in "iu" else -np.inf
+    return lax.reduce_window(
+        x, np.asarray(low, x.dtype)[()], lax.max, windows.ksize, windows.strides, windows.pads
+    )
 
 
 def first_maximum(x: Any, windows: Windows) -> tuple[Any, Any]:
@@ -193,6 +196,14 @@ def max_pool_gradient(x: Any, dy: Any, windows: Windows) -> Any:
     _, at = first_maximum(x, windows)
     zero = jnp.zeros((), dy.dtype)
     return windows.spread(lambda k: jnp.where(at == k, dy, zero), dy.dtype)
+
+
+def max_pool_gradient_to_all(x: Any, y: Any, dy: Any, windows: Windows) -> Any:
+    """Sends each gradient back to every element of its window that is as great as the greatest."""
+    padded = windows.padded(x, lowest(x.dtype))
+    offsets = dict(windows.offsets())
+    zero = jnp.zeros((), dy.dtype)
+    return windows.spread(lambda k: jnp.where(windows.shifted(padded, offsets[k]) == y, dy, zero), dy.dtype)
 
 
 def max_pool_gradient_gradient(x: Any, ddx: Any, windows: Windows) -> Any:
