@@ -318,7 +318,7 @@ class _SliceAssignment:
         _, begin, end, strides = op.inputs
         masks = {k: v for k, v in op.attrs.items() if k.endswith("_mask")}
         return self._variable._strided_slice_assign(
-            begin, end, strides, value, name or op.name + "/_assign/", **masks
+            begin, end, strides, value, name or op.name + "/_assign", **masks
         )
 
 

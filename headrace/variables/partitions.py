@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from headrace.export import export
+from headrace.export import NAMES, export
 from headrace.graph import Tensor, name_scope
 from headrace.opdef import raw
 from headrace.tensor_shape import TensorShape, as_shape
@@ -190,11 +190,11 @@ class PartitionedVariable:
     def _pieces(self, value: Any) -> list[Any]:
         if isinstance(value, (list, tuple, PartitionedVariable)):
             return list(value)
-        pieces = []
-        for v in self._variable_list:
-            info = v._get_save_slice_info()
-            pieces.append(raw.Slice(value, list(info.var_offset), list(info.var_shape)))
-        return pieces
+        dim, count = slice_plan(self._partitions)
+        if count == 1:
+            return [value]
+        sizes = [v._get_save_slice_info().var_shape[dim] for v in self._variable_list]
+        return list(NAMES["split"](value, sizes, axis=dim))
 
     def _apply(self, method: str, value: Any, use_locking: bool, name: Any, read_value: bool) -> list[Any]:
         pieces = self._pieces(value)

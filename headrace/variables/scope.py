@@ -310,7 +310,7 @@ def _entered(
 
 
 @export("variable_scope")
-class variable_scope:  # noqa: N801  (TensorFlow's name)
+class variable_scope:
     """Puts the variables that `tf.get_variable` makes in a `with` block under a name, and gives them defaults.
 
     Args:

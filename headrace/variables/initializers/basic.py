@@ -24,8 +24,6 @@ class Initializer:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         """Returns the initializer that `get_config` described."""
-        config = dict(config)
-        config.pop("dtype", None) if "dtype" not in cls.__init__.__code__.co_varnames else None
         return cls(**config)
 
 
@@ -136,7 +134,9 @@ class Identity(Initializer):
         full = shape if partition_info is None else partition_info.full_shape
         if len(full) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
-        made = NAMES["eye"](*full, dtype=self.dtype if dtype is None else dtype)
+        rows, columns = (int(d) for d in full)
+        dtype = self.dtype if dtype is None else dtype
+        made = NAMES["eye"](rows, None if columns == rows else columns, dtype=dtype)
         if partition_info is not None:
             made = raw.Slice(made, partition_info.var_offset, shape)
         return raw.Mul(self.gain, made, name="mul")
