@@ -33,6 +33,8 @@ class ShapeContext:
         """Returns an operand's value if it follows from constants, else None."""
         i, t = self._tensor(operand)
         value = constant_value(t)
+        if value is None:
+            value = _look_through(t)
         if value is not None:
             self.asked[i] = value
         return value
@@ -41,6 +43,10 @@ class ShapeContext:
         """Returns the partial shape that a 1-D integer operand holds."""
         i, t = self._tensor(operand)
         found = constant_as_shape(t)
+        if found is None or None in found:
+            value = _look_through(t)
+            if value is not None:
+                found = constant_as_shape(value)
         if found is not None:
             self.asked[i] = found
         return found
@@ -166,14 +172,24 @@ def constant_value(tensor: Any) -> np.ndarray[Any, Any] | None:
     return value
 
 
-def _compute(tensor: Tensor, op: Operation) -> Any:
+def _look_through(tensor: Tensor, depth: int = 8) -> Any:
+    """Returns what a tensor holds if it follows from constants, ops whose output has no known size included.
+
+    Shape rules see that far, as TensorFlow's do; its `constant_value`, which gradients ask, does not.
+    """
+    if depth == 0 or not tensor._op._inputs:
+        return None
+    return _compute(tensor, tensor._op, depth)
+
+
+def _compute(tensor: Tensor, op: Operation, depth: int = 0) -> Any:
     as_shape = op.kind.rules.get("as_shape")
     if as_shape is not None:
         found = as_shape.function(op)
         if found is not None and None not in found:
             dims = np.array(found, tensor._dtype.storage)
             return dims if tensor._dims is None or len(tensor._dims) == 1 else dims.reshape(())
-        if not op._inputs or op.type in ("Shape", "Size", "Rank"):
+        if not op._inputs or (op.type in ("Shape", "Size", "Rank") and not depth):
             return None
     rule = op.kind.rules.get("host")
     if (
@@ -185,11 +201,13 @@ def _compute(tensor: Tensor, op: Operation) -> Any:
     ):
         return None
     n = shapes.num_elements(tensor._dims)
-    if n is None or n > _SMALL:
+    if (n is None and not depth) or (n is not None and n > _SMALL):
         return None
     values = []
     for t in op._inputs:
         value = constant_value(t)
+        if value is None and depth:
+            value = _look_through(t, depth - 1)
         if value is None or value.size > _SMALL:
             return None
         values.append(value)

@@ -49,18 +49,10 @@ def reduced_axes(s0: Any, s1: Any) -> tuple[list[int], list[int]]:
 
 
 @BroadcastGradientArgs.shape
-def broadcast_gradient_args_shape(s0, s1, *, ctx):
+def broadcast_gradient_args_shape(s0, s1):
     shapes.with_rank(s0, 1)
     shapes.with_rank(s1, 1)
-    # Where the axes are known, so are their numbers; then the sums over them have known shapes.
-    known = ctx.constant("s0"), ctx.constant("s1")
-    if any(v is None for v in known):
-        return [(None,), (None,)]
-    try:
-        axes = reduced_axes(known[0].tolist(), known[1].tolist())
-    except ValueError:
-        return [(None,), (None,)]
-    return [(len(axes[0]),), (len(axes[1]),)]
+    return [(None,), (None,)]
 
 
 @BroadcastGradientArgs.host
@@ -117,8 +109,12 @@ def static_reducers(x: Tensor, y: Tensor, dy: Tensor) -> tuple[Reducer, Reducer]
     """Returns the same, decided now where the shapes are known: no nodes for an operand that was not broadcast."""
     if not (shapes.is_full(x._dims) and shapes.is_full(y._dims) and shapes.is_full(dy._dims)):
         return reducers(x, y, fold=False)
-    raw.BroadcastGradientArgs(int32(x._dims), int32(y._dims))
-    axes = reduced_axes(x._dims, y._dims)
+    # Nothing uses the node, but TensorFlow adds it, once a graph and pair of shapes.
+    seen = x.graph.__dict__.setdefault("_broadcast_axes", {})
+    axes = seen.get((x._dims, y._dims))
+    if axes is None:
+        raw.BroadcastGradientArgs(int32(x._dims), int32(y._dims))
+        axes = seen[x._dims, y._dims] = reduced_axes(x._dims, y._dims)
 
     def reducer(shape: Any, over: list[int]) -> Reducer:
         if shape == dy._dims:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes, shapes
-from headrace.graph.default import colocate_with
+from headrace.graph.default import colocate_with, device
 from headrace.opdef import constant_node, constant_value, raw
 from headrace.ops.math.building import cast_to, int32, range_to, rank_of, shape_of, size_of
 
@@ -108,14 +108,15 @@ def prod_grad(op: Any, dy: Any) -> Any:
     kept = kept_shape(input_shape, indices)
     repeats = _ratio(input_shape, kept)
     dy = raw.Tile(raw.Reshape(dy, kept), repeats)
-    # Bring the reduced axes to the front and pack them into one.
-    rank = rank_of(x)
-    flat_indices = (flat_indices + rank) % rank
-    reduced = cast_to(flat_indices, dtypes.int32)
-    others = raw.ListDiff(range_to(rank), reduced)[0]
-    order = raw.ConcatV2([reduced, others], 0, name="concat")
-    number_reduced = _product(raw.GatherV2(input_shape, reduced, 0))
-    number_others = _product(raw.GatherV2(input_shape, others, 0))
+    # Bring the reduced axes to the front and pack them into one. This is arithmetic on shapes, for the host.
+    with device("/cpu:0"):
+        rank = rank_of(x)
+        flat_indices = (flat_indices + rank) % rank
+        reduced = cast_to(flat_indices, dtypes.int32)
+        others = raw.ListDiff(range_to(rank), reduced)[0]
+        order = raw.ConcatV2([reduced, others], 0, name="concat")
+        number_reduced = _product(raw.GatherV2(input_shape, reduced, 0))
+        number_others = _product(raw.GatherV2(input_shape, others, 0))
     permuted = raw.Transpose(x, order, name="transpose")
     permuted_shape = shape_of(permuted)
     packed = raw.Reshape(permuted, [number_reduced, number_others])
