@@ -88,7 +88,7 @@ def convert_to_tensor(
         if dtype is not None and not dtype.is_compatible_with(value._dtype):
             raise ValueError(
                 f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {value._dtype.name}: "
-                f"{str(value)!r}"
+                f"{value!r}"
             )
         return value
     functions = _conversions_for(type(value))

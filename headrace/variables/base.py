@@ -11,7 +11,7 @@ from headrace.variables.modes import VariableAggregation, VariableSynchronizatio
 from headrace.variables.slices import SaveSliceInfo
 
 # Called as `default_creator(**arguments)`; set by headrace.variables.creation.
-default_creator: Callable[..., Any]
+default_creator: Any = None
 
 
 class VariableMeta(type):

@@ -37,8 +37,8 @@ class PartitionInfo:
         for offset, size in zip(var_offset, full_shape, strict=True):
             if offset < 0 or offset >= size:
                 raise ValueError(
-                    f"Expected 0 <= offset < shape but found offset={offset}, shape={size} for var_offset={var_offset}, "
-                    f"full_shape={full_shape}"
+                    f"Expected 0 <= offset < shape but found offset={offset}, shape={size} for "
+                    f"var_offset={var_offset}, full_shape={full_shape}"
                 )
         self.full_shape = full_shape
         self.var_offset = var_offset
@@ -67,14 +67,14 @@ class PartitionInfo:
         for i, (part, whole, offset) in enumerate(zip(shape, self.full_shape, self.var_offset, strict=True)):
             if offset + part > whole:
                 raise ValueError(
-                    "With self.var_offset=%s, a partition of shape=%s would exceed self.full_shape=%s in dimension "
-                    "%s." % (self.var_offset, shape, self.full_shape, i)
+                    f"With self.var_offset={self.var_offset}, a partition of shape={shape} would exceed "
+                    f"self.full_shape={self.full_shape} in dimension {i}."
                 )
             if part < whole:
                 if found is not None:
                     raise ValueError(
-                        "Cannot use single_slice_dim() with shape=%s and self.full_shape=%s since slice dim could be "
-                        "either dimension %s or %s." % (shape, self.full_shape, i, found)
+                        f"Cannot use single_slice_dim() with shape={shape} and self.full_shape={self.full_shape} since "
+                        f"slice dim could be either dimension {i} or {found}."
                     )
                 found = i
         return found

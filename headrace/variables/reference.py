@@ -161,11 +161,13 @@ class RefVariable(Variable):
             )
         return self._variable if as_ref else self._snapshot
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+    @property
+    def sparse_read(self) -> Any:
         """Is what resource variables have; reference variables raise AttributeError."""
         raise AttributeError
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+    @property
+    def gather_nd(self) -> Any:
         """Is what resource variables have; reference variables raise AttributeError."""
         raise AttributeError
 

@@ -299,6 +299,12 @@ class ResourceVariable(Variable):
         """Puts in the rows of an IndexedSlices."""
         return self._scatter("ResourceScatterUpdate", sparse_delta, name)
 
+    def batch_scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Puts values into rows, batch by batch; see `tf.batch_scatter_update`."""
+        return self._after(super().batch_scatter_update(sparse_delta, use_locking, name).op)
+
     def _scatter_nd(self, op: str, indices: Any, updates: Any, name: str | None) -> Any:
         new = convert_to_tensor(updates, self._dtype)
         return self._after(getattr(raw, op)(self._handle, indices, new, name=name))
@@ -339,7 +345,7 @@ class ResourceVariable(Variable):
         raise TypeError("Non-integer variable can't be converted to integer.")
 
     def __bool__(self) -> bool:
-        return bool(self.value())
+        return bool(self.read_value())
 
 
 class UnreadVariable(ResourceVariable):

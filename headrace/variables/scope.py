@@ -183,7 +183,9 @@ class VariableScope:
             custom_getter = self._custom_getter
         if reuse is None:
             reuse = self._reuse
-        full_name = f"{self._name}/{name}" if self._name else name
+        full_name = name
+        if self._name:
+            full_name = self._name if name is None else f"{self._name}/{name}"
         # Variables are named by variable scopes alone.
         with name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):

@@ -36,7 +36,7 @@ def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None =
     """Adds to a variable; see `assign`."""
     if ref.dtype.is_ref:
         return raw.AssignAdd(ref, value, use_locking=use_locking, name=name)
-    return ref.assign_add(value, name=name)
+    return ref.assign_add(value)
 
 
 @export("assign_sub")
@@ -44,7 +44,7 @@ def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None =
     """Subtracts from a variable; see `assign`."""
     if ref.dtype.is_ref:
         return raw.AssignSub(ref, value, use_locking=use_locking, name=name)
-    return ref.assign_sub(value, name=name)
+    return ref.assign_sub(value)
 
 
 @export("count_up_to")

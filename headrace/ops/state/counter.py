@@ -97,7 +97,7 @@ TemporaryVariable = op("""
 def temporary_variable_host(*, shape, dtype, var_name, ctx):
     state = VariableState(var_name or ctx.op.name, dtype, shape)
     state.value = np.zeros(shape, dtype.storage)
-    if dtype.storage == object:
+    if dtype.name == "string":
         state.value.fill(b"")
     return state
 
