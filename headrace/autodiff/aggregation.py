@@ -92,7 +92,9 @@ def aggregate_with_slices(grads: list[Any]) -> Any:
     indices = [g.indices for g in grads]
     wide = [i.dtype.base_dtype is dtypes.int64 for i in indices]
     if any(wide):
-        indices = [i if is_wide else NAMES["cast"](i, dtypes.int64) for i, is_wide in zip(indices, wide, strict=True)]
+        indices = [
+            i if is_wide else NAMES["cast"](i, dtypes.int64) for i, is_wide in zip(indices, wide, strict=True)
+        ]
     concat = NAMES["concat"]
     return IndexedSlices(
         concat([g.values for g in grads], axis=0), concat(indices, axis=0), grads[0].dense_shape

@@ -23,9 +23,9 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates a function that says itself what its derivative is.
 
     Args:
-      f: Takes tensors and returns `(results, grad_fn)`. `grad_fn` is called with the gradients of the results and returns
-        those of the arguments. If `f` uses variables, `grad_fn` has a keyword argument `variables`, gets the list of
-        them, and returns a pair: the gradients of the arguments, and of the variables.
+      f: Takes tensors and returns `(results, grad_fn)`. `grad_fn` is called with the gradients of the results and
+        returns those of the arguments. If `f` uses variables, `grad_fn` has a keyword argument `variables`, gets the
+        list of them, and returns a pair: the gradients of the arguments, and of the variables.
 
     Returns:
       A function that returns the results alone.
@@ -35,7 +35,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     def decorated(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             raise ValueError(
-                "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
+                "The custom_gradient decorator currently supports keywords arguments only when eager execution is "
+                "enabled."
             )
         return _in_graph(f, [convert_to_tensor(a) for a in args])
 
@@ -50,8 +51,8 @@ def _in_graph(f: Callable[..., Any], args: list[Tensor]) -> Any:
     made = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if id(v) not in before]
     if not all(hasattr(v, "handle") for v in made):
         raise TypeError(
-            "All variables used by a function wrapped with @custom_gradient must be `ResourceVariable`s. Ensure that no "
-            "`variable_scope` is created with `use_resource=False`."
+            "All variables used by a function wrapped with @custom_gradient must be `ResourceVariable`s. Ensure that "
+            "no `variable_scope` is created with `use_resource=False`."
         )
     flat = [convert_to_tensor(t) for t in _flatten(result)]
     variables = _variables_between(args, [raw.Identity(t) for t in flat])
@@ -82,8 +83,8 @@ def _check_variables_argument(grad_fn: Callable[..., Any], variables: list[Any])
     takes = "variables" in spec.args or "variables" in spec.kwonlyargs or spec.varkw is not None
     if variables and not takes:
         raise TypeError(
-            "If using @custom_gradient with a function that uses variables, then grad_fn must accept a keyword argument "
-            "'variables'."
+            "If using @custom_gradient with a function that uses variables, then grad_fn must accept a keyword "
+            "argument 'variables'."
         )
     if ("variables" in spec.args or "variables" in spec.kwonlyargs) and not variables:
         scope = NAMES["get_variable_scope"]()

@@ -13,6 +13,7 @@ from headrace.autodiff.paths import Paths, is_trainable
 from headrace.autodiff.registry import gradient_function
 from headrace.export import NAMES, export
 from headrace.graph import IndexedSlices, Operation, Tensor, get_default_graph, name_scope
+from headrace.graphdef.collector import held_back
 from headrace.opdef import constant_node, convert_to_tensor, convert_to_tensor_or_indexed_slices, nodes, raw
 from headrace.shapes import merge
 
@@ -93,7 +94,8 @@ def gradients_between(
         grad_ys = _default_gradients(grad_ys, ys, colocate)
         method = check_method(aggregation_method)
         pass_ = _BackwardPass(ys, xs, stops, source, scope, colocate, gate, method)
-        pass_.run(ys, grad_ys)
+        with held_back():
+            pass_.run(ys, grad_ys)
     return [pass_.result(x, unconnected) for x in xs]
 
 
@@ -148,20 +150,17 @@ def _default_gradients(grad_ys: list[Any], ys: list[Tensor], colocate: bool) -> 
                 continue
             _check_given(grad, y)
             if isinstance(grad, IndexedSlices):
+                shape = grad.dense_shape
                 out.append(
                     IndexedSlices(
-                        indices=grad.indices if _is_none(grad.indices) else raw.Identity(grad.indices, name=f"grad_ys_{i}_indices"),
+                        indices=raw.Identity(grad.indices, name=f"grad_ys_{i}_indices"),
                         values=raw.Identity(grad.values, name=f"grad_ys_{i}_values"),
-                        dense_shape=None if grad.dense_shape is None else raw.Identity(grad.dense_shape, name=f"grad_ys_{i}_shape"),
+                        dense_shape=None if shape is None else raw.Identity(shape, name=f"grad_ys_{i}_shape"),
                     )
-                )  # fmt: skip
+                )
             else:
                 out.append(raw.Identity(grad, name=f"grad_ys_{i}"))
     return out
-
-
-def _is_none(value: Any) -> bool:
-    return value is None
 
 
 def _check_given(grad: Any, y: Tensor) -> None:
@@ -169,13 +168,14 @@ def _check_given(grad: Any, y: Tensor) -> None:
     if its.is_floating or its.is_integer:
         if not (mine.is_floating or mine.is_integer):
             raise TypeError(
-                f"Gradient type {mine.name} generated for real or integer-valued tensor {y} with type {y.dtype.name} must "
-                "be real or integer"
+                f"Gradient type {mine.name} generated for real or integer-valued tensor {y} with type {y.dtype.name} "
+                "must be real or integer"
             )
     elif its.is_complex:
         if not mine.is_complex:
             raise TypeError(
-                f"Gradient type {mine.name} generated for complex-valued tensor {y} with type {y.dtype.name} must be real"
+                f"Gradient type {mine.name} generated for complex-valued tensor {y} with type {y.dtype.name} must "
+                "be real"
             )
     elif its is dtypes.variant:
         if mine is not dtypes.variant:
@@ -298,7 +298,9 @@ class _BackwardPass:
             )
         for g in grads:
             if g is not None and not isinstance(g, (Tensor, IndexedSlices)):
-                raise AttributeError(f"the gradient of '{op.name}' (op type: {op.type}) is {g!r}, not a tensor or None")
+                raise AttributeError(
+                    f"the gradient of '{op.name}' (op type: {op.type}) is {g!r}, not a tensor or None"
+                )
 
     def _set_shape(self, op: Operation, t: Tensor, grad: Tensor) -> None:
         """Lets the gradient know the shape of what it is the gradient of."""

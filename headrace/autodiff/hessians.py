@@ -33,13 +33,15 @@ def hessians(
       LookupError: An operation on the way has no gradient.
       ValueError: The arguments do not fit each other.
     """
-    options = {
+    options: dict[str, Any] = {
         "colocate_gradients_with_ops": colocate_gradients_with_ops,
         "gate_gradients": gate_gradients,
         "aggregation_method": aggregation_method,
     }
     xs = list(xs) if isinstance(xs, (list, tuple)) else [xs]
-    return [_hessian(gradient, x, options) for gradient, x in zip(gradients(ys, xs, **options), xs, strict=True)]
+    return [
+        _hessian(gradient, x, options) for gradient, x in zip(gradients(ys, xs, **options), xs, strict=True)
+    ]
 
 
 def _hessian(gradient: Any, x: Any, options: dict[str, Any]) -> Any:

@@ -35,7 +35,12 @@ class Paths:
     """
 
     def __init__(
-        self, to_ops: list[Operation], from_ops: list[Operation], stop_ops: list[Operation], xs: set[Tensor], graph: Any
+        self,
+        to_ops: list[Operation],
+        from_ops: list[Operation],
+        stop_ops: list[Operation],
+        xs: set[Tensor],
+        graph: Any,
     ):
         self._xs = xs
         self._functions: list[Any] = []
@@ -82,7 +87,9 @@ class Paths:
                     todo.extend(self._consumers(t) if functions else t._consumers)
         return reached
 
-    def _between(self, to_ops: list[Operation], reached: set[Operation]) -> tuple[list[Operation], set[Operation]]:
+    def _between(
+        self, to_ops: list[Operation], reached: set[Operation]
+    ) -> tuple[list[Operation], set[Operation]]:
         found: dict[Operation, None] = {}
         todo = deque(to_ops)
         while todo:

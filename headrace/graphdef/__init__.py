@@ -1,5 +1,18 @@
 """GraphDef and FunctionDef in and out: where plain values meet TensorFlow's wire messages."""
 
+from headrace.graphdef import (
+    attr_values,
+    collector,
+    decoding,
+    functions,
+    importer,
+    nodes,
+    op_defs,
+    order,
+    subgraphs,
+    tensor_proto,
+    write,
+)
 from headrace.namespace import LAZY
 
 # Messages load protobuf, which `import headrace` does not.
@@ -14,16 +27,18 @@ PUBLIC_MESSAGES = (
 
 LAZY.update(dict.fromkeys(PUBLIC_MESSAGES, "headrace.graphdef._messages"))
 
-from headrace.graphdef import attr_values, decoding, functions, importer, nodes, op_defs, order, tensor_proto  # noqa: E402
 
 __all__ = [
     "PUBLIC_MESSAGES",
     "attr_values",
+    "collector",
     "decoding",
     "functions",
     "importer",
     "nodes",
     "op_defs",
     "order",
+    "subgraphs",
     "tensor_proto",
+    "write",
 ]

@@ -26,7 +26,7 @@ class AttrReader:
         if attr.type.startswith("list("):
             self.field = "list"
             self.inner = FIELD_OF[attr.type[5:-1]]
-            self.decode = self._decode_list
+            self.decode: Any = self._decode_list
         else:
             self.field = FIELD_OF[attr.type]
             self.decode = None if self.field in _INT_FIELDS else DECODERS[self.field]
@@ -56,7 +56,9 @@ class AttrReader:
             size = len(value) if self.inner else value
             if size < attr.minimum:
                 what = "Length" if self.inner else "Value"
-                raise ValueError(f"{what} for attr '{attr.name}' of {size} must be at least minimum {attr.minimum}")
+                raise ValueError(
+                    f"{what} for attr '{attr.name}' of {size} must be at least minimum {attr.minimum}"
+                )
         if attr.allowed is not None:
             for each in value if self.inner else (value,):
                 if each not in attr.allowed:
@@ -151,8 +153,8 @@ class OpReader:
     def _wrong_type(self, reader: AttrReader, field: str | None, value: Any, name: str) -> str:
         if field is None:
             return (
-                f"AttrValue missing value with expected type '{reader.attr.type}'\n\t for attr '{reader.attr.name}'\n\t; "
-                + self._where(name)
+                f"AttrValue missing value with expected type '{reader.attr.type}'\n\t for attr "
+                f"'{reader.attr.name}'\n\t; " + self._where(name)
             )
         if field == "placeholder":
             return f"AttrValue had value with unexpected type 'placeholder'; {self._where(name)}"

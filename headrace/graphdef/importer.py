@@ -6,9 +6,6 @@ wrong the graph is left as it was.
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Iterator
 from typing import Any
 
 from headrace import proto
@@ -19,6 +16,7 @@ from headrace.graph.names import VALID_OP_NAME
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.graph.traceback import capture
+from headrace.graphdef.collector import held_back
 from headrace.graphdef.decoding import OpReader, reader_for
 from headrace.graphdef.functions import import_library
 from headrace.graphdef.order import split_input, topological
@@ -77,7 +75,7 @@ def import_graph_def(
         with graph.name_scope("import" if name is None else name or None) as scope:
             pass
     outside = _input_tensors(graph, input_map, scope)
-    with graph._lock, _no_collection():
+    with graph._lock, held_back():
         work = _Import(graph, scope, outside, _dropped_attrs(producer_op_list), graph_def.versions.producer)
         before = len(graph._ops), dict(graph._functions)
         try:
@@ -94,18 +92,6 @@ def import_graph_def(
     if unused:
         raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{', '.join(unused)}]")
     return found
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Holds back the cyclic garbage collector: everything that is made here lives on, and it would look at it often."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _from_elsewhere(message: Any, kind: str, complaint: str) -> Any:
@@ -155,8 +141,8 @@ def _input_tensors(graph: Any, input_map: dict[str, Any], scope: str) -> dict[st
     if values:
         if not scope:
             raise ValueError(
-                "tf.import_graph_def() requires a non-empty `name` if `input_map` contains non-Tensor values. Try calling "
-                "tf.convert_to_tensor() on `input_map` values before calling tf.import_graph_def()."
+                "tf.import_graph_def() requires a non-empty `name` if `input_map` contains non-Tensor values. Try "
+                "calling tf.convert_to_tensor() on `input_map` values before calling tf.import_graph_def()."
             )
         with graph.name_scope(scope), graph.name_scope("_inputs"):
             for key in values:
@@ -176,7 +162,11 @@ def _dropped_attrs(op_list: Any) -> dict[str, dict[str, bytes]]:
     if not hasattr(op_list, "op"):
         raise TypeError("producer_op_list must be an OpList proto.")
     return {
-        op.name: {a.name: a.default_value.SerializeToString(deterministic=True) for a in op.attr if a.HasField("default_value")}
+        op.name: {
+            a.name: a.default_value.SerializeToString(deterministic=True)
+            for a in op.attr
+            if a.HasField("default_value")
+        }
         for op in op_list.op
     }  # fmt: skip
 
@@ -189,7 +179,9 @@ class _Import:
       ops: Node name in the file -> Operation.
     """
 
-    def __init__(self, graph: Any, scope: str, outside: dict[str, Any], dropped: dict[str, Any], producer: int):
+    def __init__(
+        self, graph: Any, scope: str, outside: dict[str, Any], dropped: dict[str, Any], producer: int
+    ):
         self.graph = graph
         self.scope = scope
         self.outside = outside
@@ -319,8 +311,8 @@ class _Import:
             raise NotFoundError(
                 None,
                 None,
-                f"Op type not registered '{op_type}' in headrace. If the graph uses ops from tf.contrib or from a library "
-                "of its own, touch that module (or load the library) before importing the graph.",
+                f"Op type not registered '{op_type}' in headrace. If the graph uses ops from tf.contrib or from a "
+                "library of its own, touch that module (or load the library) before importing the graph.",
             )
         deprecated = kind.signature.deprecated
         if deprecated is not None and self.producer >= deprecated:
@@ -333,7 +325,14 @@ class _Import:
         return reader_for(kind)
 
     def _add(
-        self, node: Any, name: str, full_name: str, reader: OpReader, texts: list[str], frames: Any, in_loop: bool
+        self,
+        node: Any,
+        name: str,
+        full_name: str,
+        reader: OpReader,
+        texts: list[str],
+        frames: Any,
+        in_loop: bool,
     ) -> Operation:
         kind = reader.kind
         attrs = reader.read(node, full_name, self.dropped.get(kind.name) if self.dropped else None)
@@ -350,7 +349,11 @@ class _Import:
                 if text[0:1] == "^":
                     controls.append(self._control(text, t, name))
                     continue
-                t = self._hole(kind, text, attrs) if in_loop and self._is_open(text) else self._tensor(text, name)
+                t = (
+                    self._hole(kind, text, attrs)
+                    if in_loop and self._is_open(text)
+                    else self._tensor(text, name)
+                )
             if controls:
                 raise ValueError(f"Node '{name}': Control dependencies must come after regular dependencies")
             inputs.append(t)
@@ -424,7 +427,9 @@ class _Import:
             raise ValueError(f"Node '{name}': Unknown input node '{text}'")
         return op
 
-    def _check_inputs(self, plan: Any, name: str, kind: Any, inputs: list[Tensor], attrs: dict[str, Any]) -> None:
+    def _check_inputs(
+        self, plan: Any, name: str, kind: Any, inputs: list[Tensor], attrs: dict[str, Any]
+    ) -> None:
         if plan.simple:
             if len(inputs) == plan.n_inputs:
                 for t, (_, fixed, type_attr, _, _) in zip(inputs, plan.inputs, strict=True):
@@ -443,7 +448,11 @@ class _Import:
                     dtype = arg.dtype if arg.dtype is not None else attrs[arg.type_attr]
                     types = [dtype._as_ref if arg.is_ref else dtype]
                     if arg.number_attr is not None:
-                        types *= attrs[arg.number_attr] if attrs[arg.number_attr] <= len(inputs) else len(inputs) + 1
+                        types *= (
+                            attrs[arg.number_attr]
+                            if attrs[arg.number_attr] <= len(inputs)
+                            else len(inputs) + 1
+                        )
                 wanted.extend(types)
         if len(wanted) != len(inputs):
             raise ValueError(
@@ -453,8 +462,8 @@ class _Import:
         for i, (t, want) in enumerate(zip(inputs, wanted, strict=True)):
             if t._dtype is not want and t._dtype._base is not want:
                 raise ValueError(
-                    f"Input {i} of node {name} was passed {t._dtype.wire_name} from {t.name} incompatible with expected "
-                    f"{want.wire_name}."
+                    f"Input {i} of node {name} was passed {t._dtype.wire_name} from {t.name} incompatible with "
+                    f"expected {want.wire_name}."
                 )
 
     # -- loops: a Merge is added before the NextIteration that it takes ------------------------------------------
@@ -497,7 +506,8 @@ class _Import:
                 t._dims = merge(t._dims, dims)
             except ValueError as e:
                 raise ValueError(
-                    f"Node '{op.name}' has an _output_shapes attribute inconsistent with the GraphDef for output #{i}: {e}"
+                    f"Node '{op.name}' has an _output_shapes attribute inconsistent with the GraphDef for output "
+                    f"#{i}: {e}"
                 ) from None
 
     # -- results -----------------------------------------------------------------------------------------------
@@ -520,7 +530,9 @@ class _Import:
         if op is None:
             raise ValueError(f"Requested return tensor '{element}' not found in graph def")
         if int(index) >= len(op._outputs):
-            raise ValueError(f"Invalid return output {index} of node '{node}', which has {len(op._outputs)} output(s)")
+            raise ValueError(
+                f"Invalid return output {index} of node '{node}', which has {len(op._outputs)} output(s)"
+            )
         return op._outputs[int(index)]
 
     def knows(self, key: str) -> bool:

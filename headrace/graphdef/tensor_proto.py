@@ -45,9 +45,12 @@ _FIELDS: dict[DType, str] = {
 }  # fmt: skip
 
 # TensorFlow's Python code writes these element by element whatever their number; the others as `tensor_content`.
-_NEVER_CONTENT = frozenset(
-    (dtypes.bool, dtypes.float16, dtypes.bfloat16, dtypes.string, dtypes.complex64, dtypes.complex128)
-) | dtypes.QUANTIZED_DTYPES
+_NEVER_CONTENT = (
+    frozenset(
+        (dtypes.bool, dtypes.float16, dtypes.bfloat16, dtypes.string, dtypes.complex64, dtypes.complex128)
+    )
+    | dtypes.QUANTIZED_DTYPES
+)
 _HAS_CONTENT = frozenset(
     (
         dtypes.float32, dtypes.float64, dtypes.int32, dtypes.uint8, dtypes.int16, dtypes.int8, dtypes.int64,
@@ -129,14 +132,18 @@ def array_from_proto(message: Any) -> Array:
 
 
 def _from_content(content: bytes, dtype: DType, shape: tuple[int, ...], size: int) -> Array:
-    if dtype.storage == object:
+    if dtype.storage.hasobject:
         return _strings_from_content(content, dtype, shape, size)
     if len(content) != size * dtype.storage.itemsize:
         raise ValueError(
             f"Cannot parse tensor from proto: {len(content)} bytes of content for {size} elements of "
             f"{dtype.name} ({size * dtype.storage.itemsize} bytes)"
         )
-    return np.frombuffer(content, dtype.storage.newbyteorder("<")).astype(dtype.storage, copy=False).reshape(shape)
+    return (
+        np.frombuffer(content, dtype.storage.newbyteorder("<"))
+        .astype(dtype.storage, copy=False)
+        .reshape(shape)
+    )
 
 
 def _strings_from_content(content: bytes, dtype: DType, shape: tuple[int, ...], size: int) -> Array:
@@ -177,7 +184,7 @@ def _from_list(values: Any, dtype: DType, shape: tuple[int, ...], size: int) -> 
     if n == 0:
         if size == 0:
             return np.empty(shape, dtype.storage)
-        zero = b"" if dtype is dtypes.string else None if dtype.storage == object else 0
+        zero = b"" if dtype is dtypes.string else None if dtype.storage.hasobject else 0
         return splat(zero, shape, dtype.storage)
     flat = _flat_values(values, dtype)
     if n == size:
@@ -194,7 +201,7 @@ def _from_list(values: Any, dtype: DType, shape: tuple[int, ...], size: int) -> 
 def _flat_values(values: Any, dtype: DType) -> Array:
     storage = dtype.storage
     values = list(values)  # NumPy reads lists much faster than repeated fields
-    if storage == object:
+    if storage.hasobject:
         flat = np.empty(len(values), object)
         for i, v in enumerate(values):
             flat[i] = v
@@ -224,7 +231,7 @@ def proto_from_array(array: Array, dtype: DType, message: Any = None) -> Any:
     if array.size == 0:
         return message
     if is_splat(array):
-        array = array[(0,) * array.ndim].reshape(1) if array.dtype != object else _one_object(array)
+        array = array[(0,) * array.ndim].reshape(1) if not array.dtype.hasobject else _one_object(array)
     if array.size > 1 and dtype in _CONTENT:
         message.tensor_content = _little(np.ascontiguousarray(array)).tobytes()
         return message
@@ -261,7 +268,11 @@ def _add_values(message: Any, array: Array, dtype: DType) -> None:
 
 @export("make_tensor_proto", "contrib.util.make_tensor_proto")
 def make_tensor_proto(
-    values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
+    values: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
 ) -> Any:
     """Returns a TensorProto that holds a value.
 
@@ -282,7 +293,7 @@ def make_tensor_proto(
         dtype = as_dtype(dtype)
         if dtype.base_dtype in dtypes.QUANTIZED_DTYPES and not isinstance(values, (np.ndarray, np.generic)):
             _check_quantized(values, dtype)
-        if dtype.base_dtype.storage == object and dtype.base_dtype is not dtypes.string:
+        if dtype.base_dtype.storage.hasobject and dtype.base_dtype is not dtypes.string:
             got = to_array(values)[1]
             raise TypeError(f"Incompatible types: {dtype} vs. {got.name}. Value is {values}")
     array, dtype = to_array(values, dtype)
@@ -293,7 +304,9 @@ def make_tensor_proto(
         raise TypeError(f"a tensor's shape must be fully known, not {shape}")
     full: tuple[int, ...] = wanted  # type: ignore[assignment]
     size = math.prod(full)
-    if (verify_shape and array.shape != full) or (allow_broadcast and array.shape != full and array.size != 1):
+    if (verify_shape and array.shape != full) or (
+        allow_broadcast and array.shape != full and array.size != 1
+    ):
         raise TypeError(f"Expected Tensor's shape: {full}, got {array.shape}.")
     if array.size > size and size:
         raise ValueError(f"Too many elements provided. Needed at most {size}, but received {array.size}")
@@ -344,7 +357,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
         # A constant that was looked at by the program may not be fed, as in TensorFlow.
         tensor.graph.prevent_feeding(tensor)
         value = np.array(value)
-        return value[()] if value.ndim == 0 and value.dtype == object else value
+        return value[()] if value.ndim == 0 and value.dtype.hasobject else value
     if partial and getattr(tensor, "op", None) is not None and tensor.op.type == "Pack":
         parts = [get_static_value(t) for t in tensor.op.inputs]
         if any(p is not None for p in parts) and all(p is None or np.ndim(p) == 0 for p in parts):
