@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.nn.conv2d import check_backprop
-from headrace.ops.nn.conv_lowering import Convolution
+from headrace.ops.nn.conv_lowering import Convolution, in_float32
 from headrace.ops.nn.names import public
+from headrace.ops.nn.pool_lowering import Windows
 from headrace.ops.nn.windows import channel_axis, check_unit, windowed_shape
 from headrace.shapes import merge_dim, with_rank
 
+_MOST_SLICES = 64  # a longer list of slices compiles slowly and gains nothing
 _ATTRS = """
       T: {half, bfloat16, float, double}
       strides: list(int)
@@ -27,7 +31,11 @@ def _attrs(op):
 
 
 class DepthwiseConvolution(Convolution):
-    """A convolution in as many groups as there are channels; the filter is [height, width, in, multiplier]."""
+    """A convolution in as many groups as there are channels; the filter is [height, width, in, multiplier].
+
+    XLA's convolutions in groups are many times slower on a CPU than the same sums written element by element, one
+    shifted slice for each place of the filter. So they are left for dilated and very large filters.
+    """
 
     def __init__(self, input_shape, filter_shape, *, strides, padding, data_format, dilations):
         *kernel, channels, multiplier = (int(d) for d in filter_shape)
@@ -46,14 +54,50 @@ class DepthwiseConvolution(Convolution):
             data_format=data_format,
             dilations=dilations,
         )
-
-    def grouped(self, w):
-        """Returns a depthwise filter as that of a convolution in groups."""
-        return w.reshape(self.filter_shape)
+        n = self.input_shape[0]
+        self.is_sliced = (
+            set(self.dilations) == {1} and math.prod(kernel) <= _MOST_SLICES and 0 not in self.output_shape
+        )
+        self.windows = Windows((n, *self.sizes, depth), (1, *kernel, 1), (1, *self.strides, 1), padding)
 
     def forward(self, x, w):
-        """Returns the convolution: shifted slices times vectors where there are few, else XLA's own."""
-        return self.apply(x, self.grouped(w))
+        """Returns the convolution."""
+        if not self.is_sliced:
+            return self.apply(x, w.reshape(self.filter_shape))
+        return self._back(in_float32(self._forward, self._channels_last(x), w))
+
+    def _forward(self, x, w):
+        padded = self.windows.padded(x, 0)
+        taps = w.reshape(-1, *self.depthwise_shape[2:])
+        y = sum(
+            self.windows.shifted(padded, offset)[..., None] * taps[k] for k, offset in self.windows.offsets()
+        )
+        return y.reshape(*y.shape[:3], -1)
+
+    def backprop_input(self, w, dy):
+        """Returns the gradient with respect to the input."""
+        if not self.is_sliced or self.depthwise_shape[3] > 1:
+            return self.input_gradient(w.reshape(self.filter_shape), dy)
+        return self._back(in_float32(self._backprop_input, w, self._channels_last(dy)))
+
+    def _backprop_input(self, w, dy):
+        taps = w.reshape(-1, self.depthwise_shape[2])
+        return self.windows.spread(lambda k: dy * taps[k], dy.dtype)
+
+    def backprop_filter(self, x, dy):
+        """Returns the gradient with respect to the filter."""
+        if not self.is_sliced:
+            return self.filter_gradient(x, dy).reshape(self.depthwise_shape)
+        return in_float32(self._backprop_filter, self._channels_last(x), self._channels_last(dy))
+
+    def _backprop_filter(self, x, dy):
+        padded = self.windows.padded(x, 0)
+        dy = dy.reshape(*dy.shape[:3], *self.depthwise_shape[2:])
+        sums = [
+            jnp.sum(self.windows.shifted(padded, offset)[..., None] * dy, axis=(0, 1, 2))
+            for _, offset in self.windows.offsets()
+        ]
+        return jnp.stack(sums).reshape(self.depthwise_shape)
 
 
 DepthwiseConv2dNative = op(f"""
@@ -128,7 +172,7 @@ def depthwise_backprop_input_shape(input_sizes, filter, out_backprop, *, ctx):
 def depthwise_backprop_input_lower(input_sizes, filter, out_backprop, **conv):
     made = DepthwiseConvolution(input_sizes, filter.shape, **conv)
     check_backprop("DepthwiseConv2DBackpropInput", made, out_backprop)
-    return made.input_gradient(made.grouped(filter), out_backprop)
+    return made.backprop_input(filter, out_backprop)
 
 
 @DepthwiseConv2dNativeBackpropInput.grad
@@ -166,7 +210,7 @@ def depthwise_backprop_filter_shape(input, filter_sizes, out_backprop, *, ctx):
 def depthwise_backprop_filter_lower(input, filter_sizes, out_backprop, **conv):
     made = DepthwiseConvolution(input.shape, filter_sizes, **conv)
     check_backprop("DepthwiseConv2DBackpropFilter", made, out_backprop)
-    return jnp.reshape(made.filter_gradient(input, out_backprop), made.depthwise_shape)
+    return made.backprop_filter(input, out_backprop)
 
 
 @DepthwiseConv2dNativeBackpropFilter.grad
