@@ -101,7 +101,10 @@ def _batch_gather_nd(params, indices, batch_dims, name):
         inner = rank_of(indices) - batch_dims - 1
         inner_shape = indices_shape[batch_dims:-1]
         grid = meshgrid(
-            *[_cast(raw.Range(0, d, 1), indices.dtype.base_dtype) for d in raw.Unpack(batch, num=batch_dims, name="unstack")],
+            *[
+                _cast(raw.Range(0, d, 1), indices.dtype.base_dtype)
+                for d in raw.Unpack(batch, num=batch_dims, name="unstack")
+            ],
             indexing="ij",
         )
         flat = [raw.Reshape(x, [-1]) for x in grid]

@@ -7,7 +7,15 @@ import numpy as np
 from headrace import errors, shapes
 from headrace.graph import IndexedSlices, name_scope
 from headrace.lazy import jnp
-from headrace.opdef import constant_as_shape, constant_value, convert_to_tensor, export, op, raw
+from headrace.opdef import (
+    constant_as_shape,
+    constant_node,
+    constant_value,
+    convert_to_tensor,
+    export,
+    op,
+    raw,
+)
 from headrace.opdef.nodes import rank_of, shape_of
 
 ConcatV2 = op("""
@@ -100,7 +108,9 @@ def join(values, axis, xp, name="ConcatOp"):
     """Returns arrays joined along `axis`, checked as TensorFlow's kernel does."""
     if np.ndim(axis) != 0:
         raise errors.InvalidArgumentError(
-            None, None, f"Concat dim tensor should be a scalar integer, but got shape {_shown(np.shape(axis))}"
+            None,
+            None,
+            f"Concat dim tensor should be a scalar integer, but got shape {_shown(np.shape(axis))}",
         )
     axis = int(axis)
     first = values[0].shape
@@ -108,7 +118,9 @@ def join(values, axis, xp, name="ConcatOp"):
     at = axis + rank if axis < 0 else axis
     if not 0 <= at < rank:
         raise errors.InvalidArgumentError(
-            None, None, f"{name} : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}"
+            None,
+            None,
+            f"{name} : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}",
         )
     for i, v in enumerate(values):
         if len(v.shape) != rank:
@@ -192,11 +204,11 @@ def _sizes(inputs):
 def _concat_gradient(op, dy, start, end, dim_index):
     values = op.inputs[start:end]
     axis = op.inputs[dim_index]
-    if isinstance(dy, IndexedSlices):
-        return _slices_gradient(dy, values, axis)
     if len(values) == 1:
         return [dy]
     mod = axis % rank_of(values[0])
+    if isinstance(dy, IndexedSlices):
+        return _slices_gradient(dy, values, axis, mod)
     sizes = _sizes(values)
     if len(sizes) > 16:
         # One split costs less than many slices.
@@ -206,43 +218,55 @@ def _concat_gradient(op, dy, start, end, dim_index):
     return [raw.Slice(dy, begin, size) for begin, size in zip(offset, sizes, strict=True)]
 
 
-def _slices_gradient(dy, values, axis):
+def _slices_gradient(dy, values, axis, mod):
     concrete = constant_value(axis)
     if concrete is None:
         raise ValueError("Can only compute IndexedSlices gradient with statically-known concat_dim")
     at = int(concrete)
-    dims = next((v._dims for v in values if v._dims is not None), None)
     if at < 0:
-        if dims is None:
-            raise ValueError("Can only compute IndexedSlices gradient with negative concat_dim when first value rank "
-                             "is statically-known.")  # fmt: skip
-        at %= len(dims)
+        rank = constant_value(rank_of(values[0]))
+        if rank is None:
+            raise ValueError(
+                "Can only compute IndexedSlices gradient with negative concat_dim when first value rank is "
+                "statically-known."
+            )
+        at %= int(rank)
     sizes = [shape_of(v) for v in values]
-    if at > 0:
-        mod = axis % rank_of(values[0])
-        offset = raw.ConcatOffset(mod, sizes)
-        out = []
-        for begin, size in zip(offset, sizes, strict=True):
-            ahead = raw.ExpandDims(-1, 0)
-            new_size = concat([ahead, raw.Slice(size, [1], [-1])], 0)
-            out.append(IndexedSlices(raw.Slice(dy.values, begin, new_size), dy.indices, size))
-        return out
+    return _column_slices(dy, sizes, mod) if at > 0 else _row_slices(dy, sizes, mod)
+
+
+def _column_slices(dy, sizes, mod):
+    """Cuts the rows of a gradient; the pieces keep all of its indices."""
+    dims = shape_of(sizes[0])
+    # 1 along the joined dimension, 0 elsewhere.
+    before = raw.Fill(raw.ExpandDims(mod, 0), 0)
+    after = raw.Fill(dims - mod - 1, 0)
+    step = concat([before, [1], after], 0)
+    begin = raw.Fill(dims, 0)
     out = []
-    start = convert_to_tensor(0, dtype=dy.indices.dtype)
     for size in sizes:
-        first = raw.Slice(size, [0], [1])
-        if first.dtype is not dy.indices.dtype:
-            first = raw.Cast(first, DstT=dy.indices.dtype)
-        end = start + raw.Squeeze(first)
-        rows = raw.Squeeze(raw.Where(raw.LogicalAnd(dy.indices >= start, dy.indices < end)), squeeze_dims=[1])
-        new_indices = gather_rows(dy.indices, rows) - start
-        out.append(IndexedSlices(gather_rows(dy.values, rows), new_indices, size))
-        start = end
+        piece = raw.Slice(dy.values, begin, concat([[-1], raw.Slice(size, [1], [-1])], 0))
+        out.append(IndexedSlices(piece, dy.indices, size))
+        begin = raw.Add(begin, size * step)
     return out
 
 
-def gather_rows(x, rows):
-    return raw.GatherV2(x, rows, 0)
+def _row_slices(dy, sizes, mod):
+    """Deals the rows of a gradient out to the inputs that they belong to."""
+    out = []
+    kind = dy.indices.dtype.base_dtype
+    start = constant_node(0, kind)
+    for size in sizes:
+        rows = raw.GatherV2(size, mod, 0)
+        if rows.dtype.base_dtype is not kind:
+            rows = raw.Cast(rows, DstT=kind)
+        end = start + rows
+        mine = raw.Where(raw.LogicalAnd(raw.GreaterEqual(dy.indices, start), raw.Less(dy.indices, end)))
+        mine = raw.Squeeze(mine, squeeze_dims=[1])
+        indices = raw.Sub(raw.GatherV2(dy.indices, mine, 0), start, name="sub")
+        out.append(IndexedSlices(raw.GatherV2(dy.values, mine, 0), indices, size))
+        start = end
+    return out
 
 
 @ConcatV2.grad
@@ -264,7 +288,11 @@ def concat_v2_cases(case):
     case.shapes("[?,3];[2,?];[]", "[?,3]", values={"axis": 0})
     case.shapes("[2,3];[4,3];[]", "[6,3]", values={"axis": 0})
     case.shapes("[2,3];[4,3];[]", "[?,?]")
-    case.fails("[2,3];[2,4];[]", match="Dimension 0 in both shapes must be equal, but are 3 and 4", values={"axis": 0})
+    case.fails(
+        "[2,3];[2,4];[]",
+        match="Dimension 0 in both shapes must be equal, but are 3 and 4",
+        values={"axis": 0},
+    )
     case.fails("[2,3];[2,3];[]", match="Shape must be at least rank 3 but is rank 2", values={"axis": 2})
     case.fails("[];[];[]", match="Can't concatenate scalars", values={"axis": 0})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from headrace import errors, shapes
 from headrace.dtypes import as_dtype
 from headrace.opdef import constant_node, export, op, raw
@@ -34,7 +36,7 @@ def const_lower(*, value):
 
 @Const.cases
 def const_cases(case):
-    case(value=[1.0, 2.0], dtype="float32", gives=[1.0, 2.0])
+    case(value=np.array([1.0, 2.0], np.float32), dtype="float32", gives=[1.0, 2.0])
 
 
 Placeholder = op("""
@@ -139,3 +141,13 @@ def placeholder_with_default(input, shape, name=None):
       name: The node's name.
     """
     return raw.PlaceholderWithDefault(input, shape=to_tuple(shape), name=name)
+
+
+PlaceholderV2 = op("""
+    PlaceholderV2() -> (output: dtype)
+      dtype: type
+      shape: shape
+      deprecated 23
+
+    Stands for a tensor that every run must feed: another spelling of Placeholder.
+""", shape=placeholder_shape, host=placeholder_host)  # fmt: skip

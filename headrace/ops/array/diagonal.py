@@ -307,9 +307,13 @@ def matrix_band_part_host(input, num_lower, num_upper):
         invalid(f"input must be at least 2-dim, received shape: {shown(input.shape)}")
     rows, columns = input.shape[-2:]
     if num_lower > rows:
-        invalid(f"num_lower must be negative or less or equal to number of rows ({rows}) got: {int(num_lower)}")
+        invalid(
+            f"num_lower must be negative or less or equal to number of rows ({rows}) got: {int(num_lower)}"
+        )
     if num_upper > columns:
-        invalid(f"num_upper must be negative or less or equal to number of columns ({columns}) got: {int(num_upper)}")
+        invalid(
+            f"num_upper must be negative or less or equal to number of columns ({columns}) got: {int(num_upper)}"
+        )
     return _band(input, num_lower, num_upper, np)
 
 
@@ -331,7 +335,10 @@ def matrix_band_part_cases(case):
     case(x, np.int64(0), np.int64(-1), gives=np.triu(x))
     case(x, np.int32(1), np.int32(0), gives=np.tril(x) - np.tril(x, -2))
     case.shapes("[2,?];[];[]", "[2,?]")
-    case.fails((x, np.int64(5), np.int64(0)), match=r"num_lower must be negative or less or equal to number of rows \(3\)")
+    case.fails(
+        (x, np.int64(5), np.int64(0)),
+        match=r"num_lower must be negative or less or equal to number of rows \(3\)",
+    )
 
 
 @export("diag", "linalg.tensor_diag")

@@ -53,7 +53,9 @@ def dynamic_partition_grad(op, *dys):
     n = op.attrs["num_partitions"]
     # Partitions the places in the same way, so that the gradients can be put back there.
     prefix = shape_of(partitions)
-    places = raw.Range(0, raw.Prod(prefix, constant_node(np.array([0], np.int32), name="Const")), 1, name="range")
+    places = raw.Range(
+        0, raw.Prod(prefix, constant_node(np.array([0], np.int32), name="Const")), 1, name="range"
+    )
     parts = raw.DynamicPartition(raw.Reshape(places, prefix), partitions, num_partitions=n)
     return raw.Reshape(raw.DynamicStitch(parts, list(dys)), shape_of(data)), None
 

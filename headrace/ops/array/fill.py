@@ -34,9 +34,13 @@ def fill_shape(dims, value, *, ctx):
 
 def _checked(dims, value):
     if dims.ndim != 1:
-        raise errors.InvalidArgumentError(None, None, f"dims must be a vector of int32, got shape {_shown(dims.shape)}")
+        raise errors.InvalidArgumentError(
+            None, None, f"dims must be a vector of int32, got shape {_shown(dims.shape)}"
+        )
     if len(value.shape):
-        raise errors.InvalidArgumentError(None, None, f"value must be a scalar, got shape {_shown(value.shape)}")
+        raise errors.InvalidArgumentError(
+            None, None, f"value must be a scalar, got shape {_shown(value.shape)}"
+        )
     for d in dims.tolist():
         if d < 0:
             raise errors.InvalidArgumentError(None, None, f"Dimension {d} must be >= 0")
@@ -74,7 +78,8 @@ def fill_cases(case):
     case([2, 3], np.float32(7.0), gives=[[7.0] * 3] * 2)
     case(np.zeros([0], np.int64), np.int32(1), gives=np.int32(1))
     case([0, 2], np.float32(1.0), gives=np.zeros([0, 2], np.float32))
-    case.shapes("[2];[]", "[?,3]", values={})
+    case.shapes("[2];[]", "[2,3]", values={"dims": [2, 3]})
+    case.shapes("[2];[]", "[?,?]")
     case.fails("[2];[]", match="Fill dimensions must be >= 0", values={"dims": [-1, 2]})
     case.fails("[2];[1]", match="Shape must be rank 0 but is rank 1")
 

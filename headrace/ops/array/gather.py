@@ -9,7 +9,7 @@ import numpy as np
 from headrace import dtypes, errors
 from headrace.graph import IndexedSlices, colocate_with
 from headrace.lazy import jnp
-from headrace.opdef import constant_value, convert_to_tensor, export, op, raw
+from headrace.opdef import constant_value, export, op, raw
 from headrace.opdef.nodes import ones, shape_of, size_of, zeros
 from headrace.ops.array.pack import stack
 
@@ -95,7 +95,9 @@ def _batch_and_axis(params, indices, axis, batch_dims):
         batch += indices.ndim
     if batch and not 0 <= batch_dims + (indices.ndim if batch_dims < 0 else 0) <= indices.ndim:
         raise errors.InvalidArgumentError(
-            None, None, f"Expected batch_dims in the range [{-indices.ndim}, {indices.ndim}), but got {batch_dims}"
+            None,
+            None,
+            f"Expected batch_dims in the range [{-indices.ndim}, {indices.ndim}), but got {batch_dims}",
         )
     if batch > at:
         raise errors.InvalidArgumentError(
@@ -185,7 +187,7 @@ def _rows_gradient(params, indices, dy):
 
 @Gather.grad
 def gather_grad(op, dy):
-    return _rows_gradient(op.inputs[0], op.inputs[1], convert_to_tensor(dy)), None
+    return _rows_gradient(op.inputs[0], op.inputs[1], dy), None
 
 
 def _range(start, limit):
@@ -199,11 +201,10 @@ def gather_v2_grad(op, dy):
     if batch < 0:
         batch += len(indices._dims)
     at = constant_value(axis)
-    dy = convert_to_tensor(dy)
     if at is not None and int(at) == 0:
         return _rows_gradient(params, indices, dy), None, None
     shape = _params_shape(params)
-    count = raw.ExpandDims(size_of(indices), 0)
+    raw.ExpandDims(size_of(indices), 0)  # TensorFlow adds it and does not use it
     outer_shape = shape[:axis]
     inner_shape = shape[axis:][1:]
     values_shape = raw.ConcatV2([outer_shape, [-1], inner_shape], 0, name="concat")

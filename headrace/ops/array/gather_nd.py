@@ -55,7 +55,9 @@ def gather_nd_host(params, indices):
     if indices.ndim < 1:
         invalid("indices must be at least a vector")
     if indices.shape[-1] > params.ndim:
-        invalid(f"index innermost dimension length must be <= params rank; saw: {indices.shape[-1]} vs. {params.ndim}")
+        invalid(
+            f"index innermost dimension length must be <= params rank; saw: {indices.shape[-1]} vs. {params.ndim}"
+        )
     _check(indices, params.shape, "param shape")
     if indices.shape[-1] == 0:
         return np.array(np.broadcast_to(params, indices.shape[:-1] + params.shape))
@@ -94,7 +96,9 @@ def gather_nd_cases(case):
     case.shapes("[5,3];[?,1]", "[?,3]")
     case.shapes("[5,3];[2,?]", "?")
     case.fails("[5,3];[?,3]", match="must be <= params.rank")
-    case.fails((x, [[0, 0], [0, 3]]), match=r"indices\[1\] = \[0, 3\] does not index into param shape \[2,3\]")
+    case.fails(
+        (x, [[0, 0], [0, 3]]), match=r"indices\[1\] = \[0, 3\] does not index into param shape \[2,3\]"
+    )
 
 
 ScatterNd = op("""
@@ -147,7 +151,11 @@ def scatter_nd_shape(indices, updates, shape, *, ctx):
 def _check_scatter(indices, updates, shape):
     outer = indices.shape[:-1]
     depth = indices.shape[-1]
-    if indices.ndim < 1 or updates.shape[: len(outer)] != outer or updates.shape[len(outer) :] != tuple(shape[depth:]):
+    if (
+        indices.ndim < 1
+        or updates.shape[: len(outer)] != outer
+        or updates.shape[len(outer) :] != tuple(shape[depth:])
+    ):
         invalid(
             "Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got updates.shape: "
             f"{shown(updates.shape)}, indices.shape: {shown(indices.shape)}, params_shape: {shown(shape)}, slice_dim: "
@@ -253,7 +261,9 @@ TensorScatterSub = _tensor_scatter(
 def tensor_scatter_update_grad(op, dy):
     indices = op.inputs[1]
     updates = raw.GatherNd(dy, indices)
-    kept = raw.TensorScatterUpdate(raw.Identity(dy), indices, nodes.zeros_like(op.inputs[2], op.inputs[0].dtype))
+    kept = raw.TensorScatterUpdate(
+        raw.Identity(dy), indices, nodes.zeros_like(op.inputs[2], op.inputs[0].dtype)
+    )
     return kept, None, updates
 
 

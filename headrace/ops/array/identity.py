@@ -307,7 +307,7 @@ def _bitcast_shape(shape, old, new):
 
 
 @Bitcast.shape
-def bitcast_shape(input, *, T, type):  # noqa: N803  (TensorFlow's name)
+def bitcast_shape(input, *, T, type):
     return _bitcast_shape(input, T.storage.itemsize, type.storage.itemsize)
 
 
@@ -335,7 +335,9 @@ def _bitcast_complex(input, type):
     if input.dtype.kind == "c":
         parts = jnp.stack([jnp.real(input), jnp.imag(input)], -1)
         if type.storage.kind == "c":
-            flat = jax.lax.bitcast_convert_type(parts, np.dtype(np.float32 if type.storage.itemsize == 8 else np.float64))
+            flat = jax.lax.bitcast_convert_type(
+                parts, np.dtype(np.float32 if type.storage.itemsize == 8 else np.float64)
+            )
             return jax.lax.complex(flat[..., 0], flat[..., 1])
         if type.storage.itemsize == input.dtype.itemsize:
             return jax.lax.bitcast_convert_type(parts, type.storage)
@@ -361,7 +363,7 @@ NoOp = op("""
     NoOp() -> ()
 
     Does nothing; other nodes wait for it.
-""", grad=None)  # fmt: skip
+""")
 
 
 @NoOp.host

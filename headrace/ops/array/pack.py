@@ -34,7 +34,7 @@ def merge_inputs(values):
 
 
 @Pack.shape
-def pack_shape(values, *, N, axis):  # noqa: N803  (TensorFlow's name)
+def pack_shape(values, *, N, axis):
     merged = merge_inputs(values)
     if merged is None:
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import errors, shapes
-
 from headrace.opdef import export, op, raw
 from headrace.opdef.nodes import rank_of, shape_of
 from headrace.ops.array.pack import stack
@@ -112,7 +111,9 @@ def slice_cases(case):
     case.shapes("[?,3];[2];[2]", "[?,2]", values={"begin": [0, 1], "size": [-1, 2]})
     case.shapes("[2,3];[2];[2]", "[?,?]")
     case.shapes("[2,3];?;[2]", "[?,1]", values={"size": [-1, 1]})
-    case.fails("[2,3];[1];[1]", match="Shape must be rank 1 but is rank 2", values={"begin": [0], "size": [1]})
+    case.fails(
+        "[2,3];[1];[1]", match="Shape must be rank 1 but is rank 2", values={"begin": [0], "size": [1]}
+    )
     case.fails((x, [0, 1], [1, 3]), match=r"Expected size\[1\] in \[0, 2\], but got 3")
     case.fails((x, [3, 1], [1, 1]), match=r"Expected begin\[0\] in \[0, 2\], but got 3")
 

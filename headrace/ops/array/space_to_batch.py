@@ -67,7 +67,9 @@ def _space_dims(input, n, block, pairs, grow, ctx):
                 raise ValueError("crops cannot be negative")
             left = None if d is None else d * b - before - after
             if left is not None and left < 0:
-                raise ValueError(f"Negative dimension size caused by subtracting {before + after} from {d * b}")
+                raise ValueError(
+                    f"Negative dimension size caused by subtracting {before + after} from {d * b}"
+                )
             out.append(left)
     return out
 
@@ -193,7 +195,9 @@ def space_to_batch_nd_cases(case):
     x = np.arange(6, dtype=np.float32).reshape(1, 2, 3, 1)
     y = np.array([[0, 1], [0, 2], [0, 4], [3, 5]], np.float32).reshape(4, 1, 2, 1)
     case(x, [2, 2], [[0, 0], [1, 0]], gives=y)
-    case.shapes("[1,4,?,1];[2];[2,2]", "[4,3,?,1]", values={"block_shape": [2, 2], "paddings": [[1, 1], [0, 2]]})
+    case.shapes(
+        "[1,4,?,1];[2];[2,2]", "[4,3,?,1]", values={"block_shape": [2, 2], "paddings": [[1, 1], [0, 2]]}
+    )
     case.shapes("[?,4,4,1];[2];?", "[?,?,?,1]", values={"block_shape": [2, 2]})
     case.fails("[1,4,4,1];[2];[2,2]", match="evenly divisible by 3 but is 4",
                values={"block_shape": [2, 3], "paddings": [[1, 1], [0, 0]]})  # fmt: skip
@@ -327,7 +331,9 @@ def space_to_batch(input, paddings, block_size=None, name=None, block_shape=None
       block_shape: Another name of `block_size`.
     """
     side = block_size if block_shape is None else block_shape
-    result = space_to_batch_nd(input, paddings=paddings, block_shape=np.array([side, side]).astype(np.int32), name=name)
+    result = space_to_batch_nd(
+        input, paddings=paddings, block_shape=np.array([side, side]).astype(np.int32), name=name
+    )
     result.set_shape(result.shape.with_rank(4))
     return result
 
@@ -344,7 +350,9 @@ def batch_to_space(input, crops, block_size, name=None, block_shape=None):
       block_shape: Another name of `block_size`.
     """
     side = block_size if block_shape is None else block_shape
-    result = batch_to_space_nd(input, crops=crops, block_shape=np.array([side, side]).astype(np.int32), name=name)
+    result = batch_to_space_nd(
+        input, crops=crops, block_shape=np.array([side, side]).astype(np.int32), name=name
+    )
     result.set_shape(result.shape.with_rank(4))
     return result
 

@@ -32,13 +32,17 @@ def sparse_to_dense_shape(sparse_indices, output_shape, sparse_values, default_v
 def _rows(sparse_indices, output_shape, sparse_values):
     """Returns the coordinates as rows, checked against the output's rank."""
     if sparse_indices.ndim > 2:
-        invalid(f"sparse_indices should be a scalar, vector, or matrix, got shape {list(sparse_indices.shape)}")
+        invalid(
+            f"sparse_indices should be a scalar, vector, or matrix, got shape {list(sparse_indices.shape)}"
+        )
     rows = sparse_indices.reshape((-1, 1) if sparse_indices.ndim < 2 else sparse_indices.shape)
     rank = len(output_shape)
-    if sparse_indices.ndim == 2 and rows.shape[1] != rank or sparse_indices.ndim < 2 and rank != 1:
+    if (sparse_indices.ndim == 2 and rows.shape[1] != rank) or (sparse_indices.ndim < 2 and rank != 1):
         invalid(f"output_shape has incorrect number of elements: {rank} should be: {rows.shape[1]}")
     if sparse_values.ndim and sparse_values.shape != (rows.shape[0],):
-        invalid(f"sparse_values has incorrect shape {list(sparse_values.shape)}, should be [] or [{rows.shape[0]}]")
+        invalid(
+            f"sparse_values has incorrect shape {list(sparse_values.shape)}, should be [] or [{rows.shape[0]}]"
+        )
     return rows
 
 
@@ -63,7 +67,9 @@ def sparse_to_dense_host(sparse_indices, output_shape, sparse_values, default_va
 
 
 @SparseToDense.lower(static="output_shape")
-def sparse_to_dense_lower(sparse_indices, output_shape, sparse_values, default_value, *, validate_indices, ctx):
+def sparse_to_dense_lower(
+    sparse_indices, output_shape, sparse_values, default_value, *, validate_indices, ctx
+):
     dims = tuple(int(d) for d in output_shape)
     rows = _rows(jnp.asarray(sparse_indices), output_shape, sparse_values)
     ctx.check(jnp.all((rows >= 0) & (rows < np.array(dims, rows.dtype))), "an index is out of bounds")
@@ -115,7 +121,12 @@ def sparse_to_dense(
       name: The node's name.
     """
     return raw.SparseToDense(
-        sparse_indices, output_shape, sparse_values, default_value, validate_indices=validate_indices, name=name
+        sparse_indices,
+        output_shape,
+        sparse_values,
+        default_value,
+        validate_indices=validate_indices,
+        name=name,
     )
 
 
@@ -136,7 +147,9 @@ def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool, name=None):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:
             axes = np.arange(len(lengths._dims), dtype=np.int32) if lengths._dims is not None else None
-            axes = constant_node(axes) if axes is not None else raw.Range(0, rank_of(lengths), 1, name="range")
+            axes = (
+                constant_node(axes) if axes is not None else raw.Range(0, rank_of(lengths), 1, name="range")
+            )
             longest = raw.Max(lengths, axes)
             maxlen = raw.Maximum(constant_node(0, longest.dtype.base_dtype), longest)
         else:

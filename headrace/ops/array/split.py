@@ -157,8 +157,8 @@ def _split_v(value, size_splits, split_dim, xp):
     if sizes is None:
         known = sum(int(s) for s in size_splits if s >= 0)
         invalid(
-            "Determined shape must either match input shape along split_dim exactly if fully specified, or be less than "
-            f"the size of the input along split_dim if not fully specified.  Got: {known}"
+            "Determined shape must either match input shape along split_dim exactly if fully specified, or be less "
+            f"than the size of the input along split_dim if not fully specified.  Got: {known}"
         )
     return _cut(value, sizes, at, xp)
 
@@ -181,13 +181,24 @@ def split_v_grad(op, *dys):
 @SplitV.cases
 def split_v_cases(case):
     case([1.0, 2.0, 3.0], [1, 2], np.int32(0), num_split=2, gives=([1.0], [2.0, 3.0]))
-    case([[1.0, 2.0, 3.0]], np.array([2, -1], np.int64), np.int32(-1), num_split=2, gives=([[1.0, 2.0]], [[3.0]]))
+    case(
+        [[1.0, 2.0, 3.0]],
+        np.array([2, -1], np.int64),
+        np.int32(-1),
+        num_split=2,
+        gives=([[1.0, 2.0]], [[3.0]]),
+    )
     case.shapes("[2,6];[2];[]", "[2,2];[2,4]", values={"size_splits": [2, -1], "split_dim": 1}, num_split=2)
     case.shapes("[2,6];[2];[]", "[2,?];[2,?]", values={"split_dim": 1}, num_split=2)
     case.fails(
-        "[2,6];[2];[]", match="can't split axis of size 6", values={"size_splits": [2, 3], "split_dim": 1}, num_split=2
+        "[2,6];[2];[]",
+        match="can't split axis of size 6",
+        values={"size_splits": [2, 3], "split_dim": 1},
+        num_split=2,
     )
-    case.fails(([1.0, 2.0, 3.0], [1, 1], np.int32(0)), match="Determined shape must either match", num_split=2)
+    case.fails(
+        ([1.0, 2.0, 3.0], [1, 1], np.int32(0)), match="Determined shape must either match", num_split=2
+    )
 
 
 @export("split")

@@ -46,7 +46,12 @@ def strided_slice_shape(input, begin, end, strides, *, ctx, **masks):
         raise
 
 
-def _planned(shape, begin, end, strides, masks):
+def planned(shape, begin, end, strides, masks):
+    """Returns the plan of a slice whose operands are known.
+
+    Raises:
+      errors.InvalidArgumentError: It does not fit the shape.
+    """
     for each in (begin, end, strides):
         if np.ndim(each) != 1 or len(each) != len(begin):
             raise errors.InvalidArgumentError(
@@ -65,13 +70,13 @@ def _shown(shape):
 
 @StridedSlice.host
 def strided_slice_host(input, begin, end, strides, **masks):
-    plan = _planned(input.shape, begin, end, strides, masks)
+    plan = planned(input.shape, begin, end, strides, masks)
     return input[slicing.slices(plan.index)].reshape(plan.final)
 
 
 @StridedSlice.lower(static="begin end strides")
 def strided_slice_lower(input, begin, end, strides, **masks):
-    plan = _planned(input.shape, begin, end, strides, masks)
+    plan = planned(input.shape, begin, end, strides, masks)
     return jnp.reshape(input[slicing.slices(plan.index)], plan.final)
 
 
@@ -115,14 +120,28 @@ def strided_slice_cases(case):
     case(x, [0], [1], [1], gives=x[0:1])
     case(x, [0, 1], [1, 0], [1, 1], end_mask=2, shrink_axis_mask=1, gives=x[0, 1:])
     case(x, [0], [0], [-1], begin_mask=1, end_mask=1, gives=x[::-1])
-    case(x, [0, 0, -1], [0, 0, 0], [1, 1, 1], ellipsis_mask=2, new_axis_mask=1, shrink_axis_mask=4, gives=x[None, :, -1])
+    case(
+        x,
+        [0, 0, -1],
+        [0, 0, 0],
+        [1, 1, 1],
+        ellipsis_mask=2,
+        new_axis_mask=1,
+        shrink_axis_mask=4,
+        gives=x[None, :, -1],
+    )
     case(x, [0, 5], [2, 9], [1, 1], gives=np.zeros([2, 0], np.float32))
     case.shapes("[?,3];[2];[2];[2]", "[?,2]", values={"begin": [1, 1], "end": [-1, 3], "strides": [1, 1]})
     case.shapes("[2,3];[1];[1];[1]", "[?,3]", values={"strides": [1]})
     case.shapes("[2,3];[1];[1];[1]", "[3]", values={"strides": [1]}, shrink_axis_mask=1)
     case.shapes("[2,3];[1];[1];[1]", "?")
     one = {"begin": [5], "end": [6], "strides": [1]}
-    case.fails("[2,3];[1];[1];[1]", match="slice index 5 of dimension 0 out of bounds", values=one, shrink_axis_mask=1)
+    case.fails(
+        "[2,3];[1];[1];[1]",
+        match="slice index 5 of dimension 0 out of bounds",
+        values=one,
+        shrink_axis_mask=1,
+    )
     zero = {"begin": [0], "end": [2], "strides": [0]}
     case.fails("[2,3];[1];[1];[1]", match=r"strides\[0\] must be non-zero", values=zero)
     case.fails((x, [5], [6], [1]), match="slice index 5 of dimension 0 out of bounds", shrink_axis_mask=1)
@@ -141,7 +160,7 @@ def strided_slice_grad_shape(shape, begin, end, strides, dy, *, ctx):
 
 @StridedSliceGrad.host
 def strided_slice_grad_host(shape, begin, end, strides, dy, **masks):
-    plan = _planned(tuple(int(d) for d in shape), begin, end, strides, masks)
+    plan = planned(tuple(int(d) for d in shape), begin, end, strides, masks)
     out = np.zeros(tuple(int(d) for d in shape), dy.dtype)
     out[slicing.slices(plan.index)] = dy.reshape(plan.processed)
     return out
@@ -150,11 +169,13 @@ def strided_slice_grad_host(shape, begin, end, strides, dy, **masks):
 @StridedSliceGrad.lower(static="shape begin end strides")
 def strided_slice_grad_lower(shape, begin, end, strides, dy, **masks):
     dims = tuple(int(d) for d in shape)
-    plan = _planned(dims, begin, end, strides, masks)
+    plan = planned(dims, begin, end, strides, masks)
     dy = jnp.reshape(dy, plan.processed)
     padding = []
     reversed_axes = []
-    for axis, ((first, _, stride), count, size) in enumerate(zip(plan.index, plan.processed, dims, strict=True)):
+    for axis, ((first, _, stride), count, size) in enumerate(
+        zip(plan.index, plan.processed, dims, strict=True)
+    ):
         if count == 0:
             return jnp.zeros(dims, dy.dtype)
         if stride < 0:
@@ -192,7 +213,11 @@ _WRONG_INDEX = (
 
 def _check_index(index):
     dtype = getattr(index, "dtype", None)
-    if isinstance(index, (int, np.integer)) or hasattr(index, "_index_value") or type(index).__name__ == "Dimension":
+    if (
+        isinstance(index, (int, np.integer))
+        or hasattr(index, "_index_value")
+        or type(index).__name__ == "Dimension"
+    ):
         return
     dims = getattr(index, "_dims", None) if isinstance(index, Tensor) else None
     if dtype is not None and hasattr(index, "shape") and np.ndim(getattr(index, "value", 0)) == 0:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import shapes
-from headrace.lazy import jnp
 from headrace.graph import name_scope
+from headrace.lazy import jnp
 from headrace.opdef import convert_to_tensor, export, op, raw
 from headrace.opdef.nodes import ones, shape_of, size_of
 from headrace.ops.array.failing import invalid, shown
@@ -26,7 +26,12 @@ Tile = op("""
 def tile_shape(input, multiples, *, ctx):
     if multiples is not None and len(multiples) != 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(multiples)}")
-    if multiples is not None and multiples[0] is not None and input is not None and len(input) != multiples[0]:
+    if (
+        multiples is not None
+        and multiples[0] is not None
+        and input is not None
+        and len(input) != multiples[0]
+    ):
         raise ValueError(f"Shape must be rank {len(input)} but is rank {multiples[0]}")
     times = ctx.as_shape("multiples")
     if times is None:
@@ -37,7 +42,9 @@ def tile_shape(input, multiples, *, ctx):
 
 def _tile(input, multiples, xp):
     if len(multiples) != input.ndim:
-        invalid(f"Expected multiples argument to be a vector of length {input.ndim} but got length {len(multiples)}")
+        invalid(
+            f"Expected multiples argument to be a vector of length {input.ndim} but got length {len(multiples)}"
+        )
     for i, m in enumerate(multiples):
         if m < 0:
             invalid(f"Expected multiples[{i}] >= 0, but got {int(m)}")
@@ -58,7 +65,9 @@ def tile_lower(input, multiples):
 def tile_grad(op, dy):
     shape = shape_of(op.inputs[0], out_type=op.inputs[1].dtype.base_dtype)
     # Each dimension becomes two, (repeats, size); the repeats are summed up.
-    split = raw.Reshape(raw.Transpose(raw.Pack([op.inputs[1], shape], name="stack"), [1, 0], name="transpose"), [-1])
+    split = raw.Reshape(
+        raw.Transpose(raw.Pack([op.inputs[1], shape], name="stack"), [1, 0], name="transpose"), [-1]
+    )
     axes = raw.Range(0, size_of(split), 2, name="range")
     return raw.Sum(raw.Reshape(dy, split), axes), None
 
@@ -178,6 +187,7 @@ def broadcast_args_cases(case):
 TileGrad = op("""
     TileGrad(input: T, multiples: int32) -> (output: T)
       T: type
+      deprecated 3
 
     The sum of a tensor's repeats: the old gradient of Tile.
 """)
@@ -280,7 +290,6 @@ def meshgrid(*args, **kwargs):
       TypeError: There are other keywords.
       ValueError: `indexing` is neither.
     """
-
 
     indexing = kwargs.pop("indexing", "xy")
     name = kwargs.pop("name", "meshgrid")

@@ -62,7 +62,9 @@ def _order(rank, perm):
         raise errors.InvalidArgumentError(None, None, f"perm must be a vector, not {_shown(np.shape(perm))}")
     if len(perm) != rank:
         raise errors.InvalidArgumentError(
-            None, None, f"transpose expects a vector of size {rank}. But input(1) is a vector of size {len(perm)}"
+            None,
+            None,
+            f"transpose expects a vector of size {rank}. But input(1) is a vector of size {len(perm)}",
         )
     axes = []
     for d in perm.tolist():
@@ -222,7 +224,9 @@ def matrix_transpose(a, name="matrix_transpose", conjugate=False):
         if dims is not None:
             n = len(dims)
             if n < 2:
-                raise ValueError(f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {a.shape}")
+                raise ValueError(
+                    f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {a.shape}"
+                )
             return transpose(a, perm=[*range(n - 2), n - 1, n - 2], conjugate=conjugate)
         rank = raw.Rank(a)
         kept = raw.Range(0, raw.Sub(rank, 2, name="sub"), 1)

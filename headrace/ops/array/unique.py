@@ -51,14 +51,24 @@ def unique_with_counts_shape(x):
     return [(None,), shapes.with_rank(x, 1), (None,)]
 
 
+def _sliced_shapes(x, ctx):
+    at = ctx.constant("axis")
+    if x is None:
+        return [None, (None,)]
+    if at is None or at.size != 1 or not -len(x) <= int(at.reshape(-1)[0]) < len(x):
+        return [(None,) * len(x), (None,) if len(x) != 1 else x]
+    axis = int(at.reshape(-1)[0]) % len(x)
+    return [(*x[:axis], None, *x[axis + 1 :]), (x[axis],)]
+
+
 @UniqueV2.shape
-def unique_v2_shape(x, axis):
-    return [(None,), x]
+def unique_v2_shape(x, axis, *, ctx):
+    return _sliced_shapes(x, ctx)
 
 
 @UniqueWithCountsV2.shape
-def unique_with_counts_v2_shape(x, axis):
-    return [(None,), x, (None,)]
+def unique_with_counts_v2_shape(x, axis, *, ctx):
+    return [*_sliced_shapes(x, ctx), (None,)]
 
 
 def _distinct(keys, out_idx):
@@ -126,14 +136,20 @@ def unique_with_counts_v2_host(x, axis, *, out_idx):
 def unique_cases(case):
     case([3, 1, 3, 2, 1], gives=(np.array([3, 1, 2], np.int32), np.array([0, 1, 0, 2, 1], np.int32)))
     case([np.nan, 1.0, np.nan], out_idx="int64", gives=([np.nan, 1.0, np.nan], np.array([0, 1, 2])))
-    case(np.array([b"a", b"b", b"a"], object), gives=(np.array([b"a", b"b"], object), np.array([0, 1, 0], np.int32)))
+    case(
+        np.array([b"a", b"b", b"a"], object),
+        gives=(np.array([b"a", b"b"], object), np.array([0, 1, 0], np.int32)),
+    )
     case.shapes("[3]", "[?];[3]")
     case.fails("[2,3]", match="Shape must be rank 1 but is rank 2")
 
 
 @UniqueWithCounts.cases
 def unique_with_counts_cases(case):
-    case([3, 1, 3], gives=(np.array([3, 1], np.int32), np.array([0, 1, 0], np.int32), np.array([2, 1], np.int32)))
+    case(
+        [3, 1, 3],
+        gives=(np.array([3, 1], np.int32), np.array([0, 1, 0], np.int32), np.array([2, 1], np.int32)),
+    )
     case.shapes("[5]", "[?];[5];[?]")
 
 
@@ -141,7 +157,9 @@ def unique_with_counts_cases(case):
 def unique_v2_cases(case):
     case([[1, 1], [3, 4], [1, 1]], np.array([0]),
          gives=(np.array([[1, 1], [3, 4]], np.int32), np.array([0, 1, 0], np.int32)))  # fmt: skip
-    case([2, 1, 2], np.zeros([0], np.int64), gives=(np.array([2, 1], np.int32), np.array([0, 1, 0], np.int32)))
+    case(
+        [2, 1, 2], np.zeros([0], np.int64), gives=(np.array([2, 1], np.int32), np.array([0, 1, 0], np.int32))
+    )
 
 
 @UniqueWithCountsV2.cases
@@ -180,7 +198,9 @@ def list_diff_host(x, y, *, out_idx):
 
 @ListDiff.cases
 def list_diff_cases(case):
-    case([1, 2, 3, 2, 5, 1], [2, 7], gives=(np.array([1, 3, 5, 1], np.int32), np.array([0, 2, 4, 5], np.int32)))
+    case(
+        [1, 2, 3, 2, 5, 1], [2, 7], gives=(np.array([1, 3, 5, 1], np.int32), np.array([0, 2, 4, 5], np.int32))
+    )
     case.shapes("[5];[3]", "[?];[?]")
 
 

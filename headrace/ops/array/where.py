@@ -8,7 +8,7 @@ from headrace import shapes
 from headrace.graph import name_scope
 from headrace.lazy import jnp
 from headrace.opdef import constant_value, convert_to_tensor, export, op, raw
-from headrace.opdef.nodes import shape_of, zeros_like
+from headrace.opdef.nodes import shape_of, zeros, zeros_like
 from headrace.ops.array.concat import concat
 from headrace.ops.array.failing import invalid, shown
 from headrace.tensor_shape import TensorShape
@@ -138,7 +138,8 @@ def select_v2_host(condition, t, e):
         return np.where(condition, t, e)
     except ValueError:
         invalid(
-            f"condition {shown(condition.shape)}, then {shown(t.shape)}, and else {shown(e.shape)} must be broadcastable"
+            f"condition {shown(condition.shape)}, then {shown(t.shape)}, and else {shown(e.shape)} must be "
+            "broadcastable"
         )
 
 
@@ -147,9 +148,22 @@ def select_v2_lower(condition, t, e):
     return jnp.where(condition, t, e)
 
 
+@SelectV2.grad
+def select_v2_grad(op, dy):
+    condition, x, y = op.inputs
+    zero = zeros((), dtype=dy.dtype.base_dtype)
+    dx = raw.SelectV2(condition, dy, zero)
+    x_shape, out_shape = shape_of(x), shape_of(op.outputs[0])
+    dx = raw.Reshape(raw.Sum(dx, raw.BroadcastGradientArgs(x_shape, out_shape)[0], keep_dims=True), x_shape)
+    dy = raw.SelectV2(condition, zero, dy)
+    y_shape = shape_of(y)
+    dy = raw.Reshape(raw.Sum(dy, raw.BroadcastGradientArgs(y_shape, out_shape)[0], keep_dims=True), y_shape)
+    return None, dx, dy
+
+
 @SelectV2.cases
 def select_v2_cases(case):
-    case(np.array([[True], [False]]), [1.0, 2.0], np.float32(0.0), gives=[[1.0, 2.0], [0.0, 0.0]], grad=False)
+    case(np.array([[True], [False]]), [1.0, 2.0], np.float32(0.0), gives=[[1.0, 2.0], [0.0, 0.0]])
     case.shapes("[2,1];[2,3];[3]", "[2,3]")
 
 
@@ -226,7 +240,9 @@ def boolean_mask(tensor, mask, name="boolean_mask", axis=None):
         if not isinstance(at, int):
             at = int(constant_value(at))
         # The tensor's shape must have that of the mask in it.
-        TensorShape.of(None if dims is None else dims[at : at + n]).assert_is_compatible_with(TensorShape.of(known))
+        TensorShape.of(None if dims is None else dims[at : at + n]).assert_is_compatible_with(
+            TensorShape.of(known)
+        )
         size = raw.Prod(shape_of(tensor)[at : at + n], np.array([0], np.int32), name="Prod")
         before = shape_of(tensor)[:at]
         after = shape_of(tensor)[at + n :]

@@ -79,11 +79,7 @@ def group(*inputs, **kwargs):
         by_device = {}
         for each in flatten(list(inputs)):
             if not hasattr(each, "device"):
-                raise TypeError(
-                    f"Expected tf.group() expected Tensor objects not None with type '{type(each)}'"
-                    if each is None
-                    else f"'{inputs}' should be zero or more (nested) Tensors. Received '{each}' with type '{type(each)}'"
-                )
+                raise TypeError(f"'{inputs}' should be zero or more (nested) Tensors, but there is {each!r}")
             by_device.setdefault(each.device, []).append(each)
         if len(by_device) == 1:
             ((device, deps),) = by_device.items()
