@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -32,7 +33,8 @@ def tiny_graph() -> float:
 def import_seconds() -> float:
     """Returns CPU seconds of `import headrace` in a fresh process."""
     code = "import time; t = time.process_time(); import headrace; print(time.process_time() - t)"
-    return min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5))
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return min(float(subprocess.check_output([sys.executable, "-c", code], env=environment)) for _ in range(5))
 
 
 LENET = """
