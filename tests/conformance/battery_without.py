@@ -1,0 +1,20 @@
+"""Ops of which the battery does not ask something, and why."""
+
+# No case of its own can say anything.
+WITHOUT = {
+    "NoOp": "nothing goes in and nothing comes out; every grouping of operations in the tests runs it",
+    "Placeholder": "the battery feeds every operand of every case through one",
+}
+
+# Ops whose cases are in the program of another: op -> the other.
+WITHIN = {
+    "Assign": "VariableV2",
+    "AssignAdd": "VariableV2",
+    "AssignSubVariableOp": "VarHandleOp",
+    "AssignVariableOp": "VarHandleOp",
+    "ReadVariableOp": "VarHandleOp",
+    "VarIsInitializedOp": "VarHandleOp",
+}
+
+# A gradient that is not the derivative, or that finite differences can't see.
+NO_NUMERIC_GRADIENT: dict[str, str] = {}
