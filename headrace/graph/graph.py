@@ -352,7 +352,8 @@ class Graph:
         for each in control_inputs:
             handle = getattr(each, "_handle", None)
             if not isinstance(each, (Tensor, Operation)) and isinstance(handle, Tensor):
-                each = handle
+                # Of a variable as it is after a write, `op` is that write; waiting must not read.
+                each = each.op
             if hasattr(each, "values") and hasattr(each, "indices"):  # IndexedSlices
                 each = each.op
             element = self.as_graph_element(each)
@@ -577,6 +578,9 @@ def as_operation(value: Any, graph: Graph) -> Operation:
         return value
     if isinstance(value, Tensor):
         return value.op
+    handle = getattr(value, "_handle", None)
+    if isinstance(handle, Tensor):
+        return handle.op
     convert = getattr(value, "_as_graph_element", None)
     if convert is None and isinstance(getattr(value, "op", None), Operation):
         return value.op  # type: ignore[no-any-return]

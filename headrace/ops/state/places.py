@@ -39,8 +39,6 @@ def value_of(ctx: Any, variable: Any, name: str = "") -> Any:
 
 def row_shape(params: Any, indices: Any, updates: Any) -> None:
     """Checks the static shapes of an update of rows: `updates` is a scalar, or a row for each index."""
-    if params is not None:
-        shapes.with_rank_at_least(params, 1)
     if updates is not None and len(updates) == 0:
         return
     wanted = None

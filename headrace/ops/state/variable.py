@@ -81,7 +81,9 @@ def variable_cases(case):
     @case.program
     def assigned_and_read_again(step):
         v = raw.VariableV2(shape=[2], dtype="float32")
-        step(v, fails=errors.FailedPreconditionError, match="Attempting to use uninitialized value VariableV2")
+        step(
+            v, fails=errors.FailedPreconditionError, match="Attempting to use uninitialized value VariableV2"
+        )
         step(raw.Assign(v, [1.0, 2.0]), gives=[1.0, 2.0])
         step(raw.AssignAdd(v, [1.0, 1.0]), gives=[2.0, 3.0])
         step(v, gives=[2.0, 3.0])
@@ -330,4 +332,6 @@ def _resource_update(name, verb, combine):
 
 
 AssignAddVariableOp = _resource_update("AssignAddVariableOp", "Adds to", lambda old, value: old + value)
-AssignSubVariableOp = _resource_update("AssignSubVariableOp", "Subtracts from", lambda old, value: old - value)
+AssignSubVariableOp = _resource_update(
+    "AssignSubVariableOp", "Subtracts from", lambda old, value: old - value
+)
