@@ -107,15 +107,10 @@ def attr_from_proto(value: Any) -> Any:
         return UNSET
     if field == "placeholder":
         raise ValueError(f"an attr's value is the placeholder {value.placeholder!r}")
-    return DECODERS[field](getattr(value, field))
-
-
-def undeclared_from_proto(value: Any) -> Any:
-    """Returns the plain value of an attr that no signature declares, shapes told from lists of numbers."""
-    if value.WhichOneof("value") == "shape":
+    if field == "shape":
         dims = shape_from_proto(value.shape)
         return None if dims is None else MarkShape(dims)
-    return attr_from_proto(value)
+    return DECODERS[field](getattr(value, field))
 
 
 def attr_into_proto(value: Any, kind: str | None, message: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.graphdef.attr_values import DECODERS, FIELD_OF, KIND_OF, undeclared_from_proto
+from headrace.graphdef.attr_values import DECODERS, FIELD_OF, KIND_OF, attr_from_proto
 from headrace.opdef.signature import Attr
 
 _INT_FIELDS = ("i", "f", "b")
@@ -118,7 +118,7 @@ class OpReader:
                         f"{{{{node {name}}}}}. (Check whether your GraphDef-interpreting binary is up to date with "
                         "your GraphDef-generating binary.)."
                     )
-                out[key] = undeclared_from_proto(value)
+                out[key] = attr_from_proto(value)
                 continue
             field = value.WhichOneof("value")
             if field != reader.field:
