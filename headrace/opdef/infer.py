@@ -14,6 +14,7 @@ from headrace.opdef.rules import Rule
 from headrace.shapes import Shape
 
 _SMALL = 1024  # elements; larger values are no shapes, axes or sizes
+_DEEPEST = 32  # nodes in a row; what follows from constants by longer ways is left to the step
 
 
 class ShapeContext:
@@ -43,10 +44,6 @@ class ShapeContext:
         """Returns the partial shape that a 1-D integer operand holds."""
         i, t = self._tensor(operand)
         found = constant_as_shape(t)
-        if found is None or None in found:
-            value = _look_through(t)
-            if value is not None:
-                found = constant_as_shape(value)
         if found is not None:
             self.asked[i] = found
         return found
@@ -157,39 +154,41 @@ def _spell(value: np.ndarray[Any, Any]) -> str:
 
 def constant_value(tensor: Any) -> np.ndarray[Any, Any] | None:
     """Returns a tensor's value if it follows from constants and static shapes, else None."""
-    if not isinstance(tensor, Tensor):
-        return None
+    return _known(tensor, _DEEPEST) if isinstance(tensor, Tensor) else None
+
+
+def _look_through(tensor: Tensor) -> Any:
+    """Returns what a tensor holds if it follows from constants, ops whose output has no known size included.
+
+    Shape rules see that far, as TensorFlow's do; its `constant_value`, which gradients ask, does not.
+    """
+    return _known(tensor, _DEEPEST, sized=False)
+
+
+def _known(tensor: Tensor, depth: int, sized: bool = True) -> np.ndarray[Any, Any] | None:
     op = tensor._op
     if op.type == "Const":
         return op.attrs["value"]  # type: ignore[no-any-return]
     cache = op._graph.__dict__.setdefault("_constant_values", {})
     if tensor in cache:
         return cache[tensor]  # type: ignore[no-any-return]
-    value = _compute(tensor, op)
-    if value is not None:
+    if not depth:
+        return None
+    value = _compute(tensor, op, depth - 1, sized)
+    if value is not None and sized:
         # "Not constant" is not remembered: set_shape may yet make it known.
         cache[tensor] = value
     return value
 
 
-def _look_through(tensor: Tensor, depth: int = 8) -> Any:
-    """Returns what a tensor holds if it follows from constants, ops whose output has no known size included.
-
-    Shape rules see that far, as TensorFlow's do; its `constant_value`, which gradients ask, does not.
-    """
-    if depth == 0 or not tensor._op._inputs:
-        return None
-    return _compute(tensor, tensor._op, depth)
-
-
-def _compute(tensor: Tensor, op: Operation, depth: int = 0) -> Any:
+def _compute(tensor: Tensor, op: Operation, depth: int, sized: bool) -> Any:
     as_shape = op.kind.rules.get("as_shape")
     if as_shape is not None:
         found = as_shape.function(op)
         if found is not None and None not in found:
             dims = np.array(found, tensor._dtype.storage)
             return dims if tensor._dims is None or len(tensor._dims) == 1 else dims.reshape(())
-        if not op._inputs or (op.type in ("Shape", "Size", "Rank") and not depth):
+        if not op._inputs or (sized and op.type in ("Shape", "Size", "Rank")):
             return None
     rule = op.kind.rules.get("host")
     if (
@@ -201,13 +200,11 @@ def _compute(tensor: Tensor, op: Operation, depth: int = 0) -> Any:
     ):
         return None
     n = shapes.num_elements(tensor._dims)
-    if (n is None and not depth) or (n is not None and n > _SMALL):
+    if (n is None and sized) or (n is not None and n > _SMALL):
         return None
     values = []
     for t in op._inputs:
-        value = constant_value(t)
-        if value is None and depth:
-            value = _look_through(t, depth - 1)
+        value = _known(t, depth, sized)
         if value is None or value.size > _SMALL:
             return None
         values.append(value)
@@ -244,6 +241,10 @@ def constant_as_shape(tensor: Any) -> Shape:
         found = rule.function(tensor.op)
         if found is not None:
             return found  # type: ignore[no-any-return]
+    elif rule is None:
+        value = _look_through(tensor)
+        if value is not None:
+            return constant_as_shape(value)
     dims = tensor._dims
     if dims is not None and len(dims) == 1 and dims[0] is not None:
         return (None,) * dims[0]
@@ -253,6 +254,8 @@ def constant_as_shape(tensor: Any) -> Shape:
 def dim_value(tensor: Any) -> int | None:
     """Returns the int that a scalar tensor holds, if it follows from constants or known dimensions."""
     value = constant_value(tensor)
+    if value is None:
+        value = _look_through(tensor)
     if value is not None:
         return int(value) if value.ndim == 0 else None
     rule = tensor.op.kind.rules.get("as_shape")

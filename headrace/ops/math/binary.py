@@ -248,8 +248,8 @@ binary("Mul", QUOTIENTS, np.multiply, lambda x, y: x * y, gradients.mul_grad, do
        cases=[([1.0, 2.0], [10.0], [10.0, 20.0]), (i32(2**30), i32(4), i32(0))])  # fmt: skip
 _TRUNCATED = [(i32(7, -7, 7, -7), i32(2, 2, -2, -2), i32(3, -3, -3, 3))]
 _FLOORED = [(i32(7, -7, 7, -7), i32(2, 2, -2, -2), i32(3, -4, -4, 3))]
-Div = binary("Div", QUOTIENTS, quotient, quotient_lower, gradients.div_grad, doc="x / y, rounded toward 0 for integers.",
-             cases=_TRUNCATED)  # fmt: skip
+binary("Div", QUOTIENTS, quotient, quotient_lower, gradients.div_grad,
+       doc="x / y, rounded toward 0 for integers.", cases=_TRUNCATED)  # fmt: skip
 binary("RealDiv", QUOTIENTS, real_quotient, quotient_lower, gradients.real_div_grad, doc="x / y.",
        cases=[([1.0, -1.0, 0.0], [0.0], [np.inf, -np.inf, np.nan])])  # fmt: skip
 binary("FloorDiv", QUOTIENTS, floored_quotient, floored_quotient_lower, gradients.two_nones, doc="floor(x / y).",
@@ -270,17 +270,20 @@ binary("MulNoNan", INEXACT, *_no_nan("multiply"), gradients.mul_no_nan_grad, doc
        cases=[([np.inf, np.nan], [0.0], [0.0, 0.0]), ([3.0], [2.0], [6.0])])  # fmt: skip
 binary("Pow", "{bfloat16, float, half, double, int32, int64, complex64, complex128}", power, power_lower,
        gradients.pow_grad, doc="x ** y.",
-       cases=[([2.0, 0.0, -8.0], [3.0, 0.0, 1.5], [8.0, 1.0, np.nan]), (i32(2, -3, 0), i32(10, 3, 0), i32(1024, -27, 1))])  # fmt: skip
-binary("Maximum", ORDERED, lambda x, y: np.where(x < y, y, x), lambda x, y: jnp.where(x < y, y, x), gradients.maximum_grad, doc="The greater one.",
-       flags="commutative", cases=[([1.0, 5.0, np.nan, 1.0], [3.0, 3.0, 1.0, np.nan], [3.0, 5.0, np.nan, 1.0])])  # fmt: skip
-binary("Minimum", ORDERED, lambda x, y: np.where(y < x, y, x), lambda x, y: jnp.where(y < x, y, x), gradients.minimum_grad, doc="The lesser one.",
-       flags="commutative", cases=[([1.0, 5.0], [3.0], [1.0, 3.0])])  # fmt: skip
+       cases=[([2.0, 0.0, -8.0], [3.0, 0.0, 1.5], [8.0, 1.0, np.nan]),
+              (i32(2, -3, 0), i32(10, 3, 0), i32(1024, -27, 1))])  # fmt: skip
+# A NaN on the left stays, one on the right does not.
+binary("Maximum", ORDERED, lambda x, y: np.where(x < y, y, x), lambda x, y: jnp.where(x < y, y, x),
+       gradients.maximum_grad, doc="The greater one.",
+       cases=[([1.0, 5.0, np.nan, 1.0], [3.0, 3.0, 1.0, np.nan], [3.0, 5.0, np.nan, 1.0])])  # fmt: skip
+binary("Minimum", ORDERED, lambda x, y: np.where(y < x, y, x), lambda x, y: jnp.where(y < x, y, x),
+       gradients.minimum_grad, doc="The lesser one.", cases=[([1.0, 5.0], [3.0], [1.0, 3.0])])  # fmt: skip
 binary("SquaredDifference", SIGNED, squared_difference, squared_difference_lower, gradients.squared_difference_grad,
        doc="(x - y) * conj(x - y).", flags="commutative", cases=[([1.0, 5.0], [3.0], [4.0, 4.0])])  # fmt: skip
 binary("Xdivy", INEXACT, *_x_times(lambda xp, x, y: x / y), gradients.xdivy_grad, doc="x / y; 0 where x is 0.",
        cases=[([0.0, 3.0], [0.0, 2.0], [0.0, 1.5])])  # fmt: skip
-binary("Xlogy", INEXACT, *_x_times(lambda xp, x, y: x * xp.log(y)), gradients.xlogy_grad, doc="x * log(y); 0 where x is 0.",
-       cases=[([0.0, 3.0], [0.0, 1.0], [0.0, 0.0])])  # fmt: skip
+binary("Xlogy", INEXACT, *_x_times(lambda xp, x, y: x * xp.log(y)), gradients.xlogy_grad,
+       doc="x * log(y); 0 where x is 0.", cases=[([0.0, 3.0], [0.0, 1.0], [0.0, 0.0])])  # fmt: skip
 binary("Atan2", "{bfloat16, half, float, double}", np.arctan2, lambda y, x: jnp.arctan2(y, x), gradients.atan2_grad,
        doc="The angle of the point (x, y).", operands="y x",
        cases=[([0.0, 1.0, -1.0], [-1.0, 0.0, 0.0], [np.pi, np.pi / 2, -np.pi / 2])])  # fmt: skip

@@ -46,7 +46,7 @@ _declare("LeftShift", lambda x, y: np.left_shift(x, _amount(np, x, y)),
          lambda x, y: jnp.left_shift(x, _amount(jnp, x, y)), doc="x with its bits moved up y places.",
          gives=[12288, -8, 14])  # fmt: skip
 _declare("RightShift", lambda x, y: np.right_shift(x, _amount(np, x, y)),
-         lambda x, y: jnp.right_shift(x, _amount(jnp, x, y)), doc="x with its bits moved down y places; the sign stays.",
+         lambda x, y: jnp.right_shift(x, _amount(jnp, x, y)), doc="x with its bits moved down; the sign stays.",
          gives=[0, -1, 3])  # fmt: skip
 
 Invert = op(f"""

@@ -139,7 +139,17 @@ Conj = op("""
       T: {complex64, complex128, variant} = DT_COMPLEX64
 
     The complex conjugate.
-""", shape=shapes.unchanged, host=lambda input: np.conj(input), lower=lambda input: jnp.conj(input))  # fmt: skip
+""", shape=shapes.unchanged)  # fmt: skip
+
+
+@Conj.host
+def conj_host(input):
+    return np.conj(input)
+
+
+@Conj.lower
+def conj_lower(input):
+    return jnp.conj(input)
 
 
 @Conj.grad

@@ -89,7 +89,8 @@ def _cumprod_grad(op: Any, dy: Any) -> Any:
 _declare("Cumsum", lambda x, axis: np.cumsum(x, axis, x.dtype), lambda x, axis: lax.cumsum(x, axis), 0, _cumsum_grad,
          "The sum of the elements up to each one along an axis.", "numbertype",
          ([2.0, 5.0, 9.0], [7.0, 4.0, 0.0]))  # fmt: skip
-_declare("Cumprod", lambda x, axis: np.cumprod(x, axis, x.dtype), lambda x, axis: lax.cumprod(x, axis), 1, _cumprod_grad,
+_declare("Cumprod", lambda x, axis: np.cumprod(x, axis, x.dtype), lambda x, axis: lax.cumprod(x, axis), 1,
+         _cumprod_grad,
          "The product of the elements up to each one along an axis.", "numbertype",
          ([2.0, 6.0, 24.0], [12.0, 4.0, 1.0]))  # fmt: skip
 

@@ -57,7 +57,10 @@ def _declare(row: str) -> None:
         return getattr(raw, op_name)(x, name=name)
 
     function.__name__ = function.__qualname__ = public
-    function.__doc__ = f"Returns {what}, element by element.\n\nArgs:\n  x: A tensor, or what converts to one.\n  name: The node's name.\n"
+    function.__doc__ = (
+        f"Returns {what}, element by element.\n\n"
+        "Args:\n  x: A tensor, or what converts to one.\n  name: The node's name.\n"
+    )
     export(public, "math." + public, *([] if more == "-" else [more]))(function)
 
 

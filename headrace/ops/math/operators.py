@@ -22,7 +22,8 @@ def _declare(public: str, op_name: str, what: str, *more: str, operands: str = "
     exec(code, scope)  # so that the parameters have TensorFlow's names
     function = scope[public]
     function.__doc__ = (
-        f"Returns {what}, element by element; the operands broadcast.\n\nArgs:\n  {a}: A tensor, or what converts to one.\n"
+        f"Returns {what}, element by element; the operands broadcast.\n\n"
+        f"Args:\n  {a}: A tensor, or what converts to one.\n"
         f"  {b}: A tensor of the same type.\n  name: The node's name.\n"
     )
     export(public, *more)(function)
@@ -278,19 +279,25 @@ def scalar_mul(scalar, x, name=None):
 # -- the operators themselves --------------------------------------------------------------------------------
 
 
+_NUMBERS = _DIVIDES_ITSELF | {dtypes.int32, dtypes.int64}
+
+
 def _overload(operator: str, function: Any, direct: str | None = None) -> None:
     """Gives tensors `operator` and its reflection.
 
     Args:
       operator: Python's name for it, also the node's name.
       function: Called as `(x, y, name)`.
-      direct: The op that two tensors of one graph and type need, for speed; None if there is more to do.
+      direct: The op that two tensors of one graph and one type of `_NUMBERS` need: the short way; None if there is
+        more to do.
     """
     reflected = f"__r{operator}__"
+    plain = _DIVIDES_ITSELF if operator == "truediv" else _NUMBERS
 
     def forward(x: Any, y: Any) -> Any:
-        if direct is not None and type(y) is Tensor and y._op._graph is x._op._graph:
-            return getattr(raw, direct)(x, y, name=operator)
+        if direct is not None and type(y) is Tensor and y._dtype is x._dtype and x._dtype in plain:
+            if y._op._graph is x._op._graph:
+                return getattr(raw, direct)(x, y, name=operator)
         with name_scope(None, operator, [x, y]) as scope:
             if not isinstance(y, Tensor) and not is_sparse(y):
                 try:
@@ -326,16 +333,16 @@ def _matmul(x: Any, y: Any, name: str | None = None) -> Any:
     return matmul(x, y, name=name)
 
 
-_overload("add", _add)
+_overload("add", _add, "AddV2")
 _overload("sub", lambda x, y, name=None: raw.Sub(x, y, name=name), "Sub")
 _overload("mul", _mul, "Mul")
 _overload("div", div)
-_overload("truediv", truediv)
+_overload("truediv", truediv, "RealDiv")
 _overload("floordiv", lambda x, y, name=None: raw.FloorDiv(x, y, name=name), "FloorDiv")
 _overload("mod", lambda x, y, name=None: raw.FloorMod(x, y, name=name), "FloorMod")
 _overload("pow", lambda x, y, name=None: raw.Pow(x, y, name=name), "Pow")
-_overload("and", lambda x, y, name=None: raw.LogicalAnd(x, y, name=name), "LogicalAnd")
-_overload("or", lambda x, y, name=None: raw.LogicalOr(x, y, name=name), "LogicalOr")
+_overload("and", lambda x, y, name=None: raw.LogicalAnd(x, y, name=name))
+_overload("or", lambda x, y, name=None: raw.LogicalOr(x, y, name=name))
 _overload("xor", logical_xor)
 _overload("matmul", _matmul)
 

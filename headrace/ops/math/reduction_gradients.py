@@ -101,7 +101,7 @@ def extreme_grad(op: Any, dy: Any) -> Any:
 
 
 def prod_grad(op: Any, dy: Any) -> Any:
-    """Each element's factor is the product of the others, as exclusive products from both sides: zeros are no problem."""
+    """Each element's factor is the product of the others, from exclusive products of both sides: 0 is no problem."""
     x, indices = op.inputs
     input_shape = shape_of(x)
     flat_indices = raw.Reshape(indices, int32([-1]))

@@ -137,8 +137,8 @@ _sorted("SegmentSum", "numbertype", np.add, 0, gradients.segment_sum_grad, "Sums
         [[4.0, 6.0], [0.0, 0.0], [0.0, 0.0], [5.0, 6.0]])  # fmt: skip
 _sorted("SegmentMean", "numbertype", None, 0, gradients.segment_mean_grad, "Means of the rows of each id.",
         [[2.0, 3.0], [0.0, 0.0], [0.0, 0.0], [5.0, 6.0]])  # fmt: skip
-_sorted("SegmentMax", "realnumbertype", np.maximum, 0, gradients.segment_extreme_grad, "Greatest of the rows of each id.",
-        [[3.0, 4.0], [0.0, 0.0], [0.0, 0.0], [5.0, 6.0]])  # fmt: skip
+_sorted("SegmentMax", "realnumbertype", np.maximum, 0, gradients.segment_extreme_grad,
+        "Greatest of the rows of each id.", [[3.0, 4.0], [0.0, 0.0], [0.0, 0.0], [5.0, 6.0]])  # fmt: skip
 _sorted("SegmentMin", "realnumbertype", np.minimum, 0, gradients.segment_extreme_grad, "Least of the rows of each id.",
         [[1.0, 2.0], [0.0, 0.0], [0.0, 0.0], [5.0, 6.0]])  # fmt: skip
 _sorted("SegmentProd", "numbertype", np.multiply, 1, None, "Products of the rows of each id.",
@@ -183,7 +183,8 @@ def _unsorted(
             raise InvalidArgumentError(
                 None,
                 None,
-                f"data.shape = {_spell(data.shape)} does not start with segment_ids.shape = {_spell(segment_ids.shape)}",
+                f"data.shape = {_spell(data.shape)} does not start with segment_ids.shape ="
+                f" {_spell(segment_ids.shape)}",
             )
         ids = segment_ids.reshape(-1)
         if ids.size and ids.max() >= count:

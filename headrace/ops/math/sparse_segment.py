@@ -71,7 +71,8 @@ def _declare(kind: str, types: str, gives: Any) -> None:
         {doc} of the chosen rows of each id.
     """)  # fmt: skip
     counted = op(f"""
-        SparseSegment{kind}WithNumSegments(data: T, indices: Tidx, segment_ids: int32, num_segments: Tnumsegments) -> (output: T)
+        SparseSegment{kind}WithNumSegments(
+            data: T, indices: Tidx, segment_ids: int32, num_segments: Tnumsegments) -> (output: T)
           T: {types}
           Tidx: {{int32, int64}} = DT_INT32
           Tnumsegments: {{int32, int64}} = DT_INT32

@@ -78,8 +78,9 @@ def _i1e_grad(op: Any, dy: Any) -> Any:
 
 
 _ROOT = 2.0 / np.sqrt(np.pi)
-unary("Erf", REAL, None, _erf_grad(_ROOT), host=_wide(lambda x: scipy_special.erf(x)), lower=_wide(lambda x: lax.erf(x)),
-      doc="The error function.", gives={0.0: 0.0, 1.0: 0.8427008, np.inf: 1.0, np.nan: np.nan})  # fmt: skip
+unary("Erf", REAL, None, _erf_grad(_ROOT), host=_wide(lambda x: scipy_special.erf(x)),
+      lower=_wide(lambda x: lax.erf(x)), doc="The error function.",
+      gives={0.0: 0.0, 1.0: 0.8427008, np.inf: 1.0, np.nan: np.nan})  # fmt: skip
 unary("Erfc", REAL, None, _erf_grad(-_ROOT), host=_wide(lambda x: scipy_special.erfc(x)),
       lower=_wide(lambda x: lax.erfc(x)), doc="1 - erf(x).", gives={0.0: 1.0, 30.0: 0.0})  # fmt: skip
 unary("Lgamma", REAL, None, waits(lambda op, dy: dy * raw.Digamma(op.inputs[0])),
@@ -87,7 +88,8 @@ unary("Lgamma", REAL, None, waits(lambda op, dy: dy * raw.Digamma(op.inputs[0]))
       doc="The logarithm of |gamma(x)|.", gives={0.0: np.inf, -0.5: 1.2655121, 3.0: 0.6931472},
       domain=(0.5, 3.0))  # fmt: skip
 unary("Digamma", REAL, None, waits(_digamma_grad), host=_wide(_digamma_host), lower=_wide(_digamma_lower),
-      doc="The derivative of lgamma.", gives={0.0: np.inf, -1.0: np.inf, 3.0: 0.9227842}, domain=(0.5, 3.0))  # fmt: skip
+      doc="The derivative of lgamma.", gives={0.0: np.inf, -1.0: np.inf, 3.0: 0.9227842},
+      domain=(0.5, 3.0))  # fmt: skip
 unary("BesselI0e", REAL, None, waits(_i0e_grad), host=_wide(lambda x: scipy_special.i0e(x)),
       lower=_wide(lambda x: jax_special.i0e(x)), doc="exp(-|x|) * I0(x), I0 being a Bessel function.",
       gives={0.0: 1.0}, domain=(0.5, 2.0))  # fmt: skip

@@ -64,7 +64,7 @@ def _contracted(a: Tensor, axes: Any) -> tuple[Any, Any]:
     Raises:
       ValueError: `axes` makes no sense.
     """
-    if isinstance(axes, int) or getattr(axes, "ndim", 1) == 0 and not isinstance(axes, Tensor):
+    if isinstance(axes, int) or (getattr(axes, "ndim", 1) == 0 and not isinstance(axes, Tensor)):
         n = int(axes)
         if n < 0:
             raise ValueError("'axes' must be at least 0.")

@@ -219,7 +219,8 @@ unary(
 unary("Sign", SIGNED, _sign, _sign_grad, doc="-1, 0 or 1; x / |x| of a complex number.",
       gives={-1.5: -1.0, 0.0: 0.0, 7.0: 1.0}, integers={-3: -1, 0: 0}, smooth=False)  # fmt: skip
 for _name in ("Inv", "Reciprocal"):
-    unary(_name, SIGNED, None, of_output("ReciprocalGrad"), host=_reciprocal_host, lower=_reciprocal_lower, doc="1 / x.",
+    unary(_name, SIGNED, None, of_output("ReciprocalGrad"), host=_reciprocal_host, lower=_reciprocal_lower,
+          doc="1 / x.",
           gives={-2.0: -0.5, 4.0: 0.25, 0.0: np.inf}, domain=(0.5, 2.0))  # fmt: skip
 unary(
     "Square",
@@ -246,14 +247,17 @@ unary("Expm1", FLOATS, _through_float("expm1"), of_input(lambda x: raw.Exp(x)), 
       gives={0.0: 0.0, 1e-10: 1e-10})  # fmt: skip
 unary("Log", FLOATS, _through_float("log"), of_input(lambda x: raw.Reciprocal(x)), doc="The natural logarithm.",
       gives={1.0: 0.0, 0.0: -np.inf, -1.0: np.nan}, domain=(0.5, 2.0))  # fmt: skip
-unary("Log1p", FLOATS, _through_float("log1p"), of_input(lambda x: raw.Reciprocal(1 + x)), doc="log(1 + x), exact near 0.",
+unary("Log1p", FLOATS, _through_float("log1p"), of_input(lambda x: raw.Reciprocal(1 + x)),
+      doc="log(1 + x), exact near 0.",
       gives={0.0: 0.0, 1e-10: 1e-10, -1.0: -np.inf}, domain=(-0.5, 2.0))  # fmt: skip
 unary("Sin", FLOATS, _through_float("sin"), of_input(lambda x: raw.Cos(x)), doc="The sine.", gives={0.0: 0.0})
 unary("Cos", FLOATS, _through_float("cos"), _cos_grad, doc="The cosine.", gives={0.0: 1.0})
 unary("Tan", SIGNED, _integer_trigonometry("tan"), _tan_grad, doc="The tangent.", gives={0.0: 0.0})
-unary("Asin", SIGNED, _integer_trigonometry("arcsin"), _asin_grad, doc="The inverse sine.", gives={0.0: 0.0, 2.0: np.nan},
+unary("Asin", SIGNED, _integer_trigonometry("arcsin"), _asin_grad, doc="The inverse sine.",
+      gives={0.0: 0.0, 2.0: np.nan},
       domain=(-0.8, 0.8))  # fmt: skip
-unary("Acos", SIGNED, _integer_trigonometry("arccos"), _acos_grad, doc="The inverse cosine.", gives={1.0: 0.0, 2.0: np.nan},
+unary("Acos", SIGNED, _integer_trigonometry("arccos"), _acos_grad, doc="The inverse cosine.",
+      gives={1.0: 0.0, 2.0: np.nan},
       domain=(-0.8, 0.8))  # fmt: skip
 unary("Atan", SIGNED, _integer_trigonometry("arctan"), of_input(_atan_derivative), doc="The inverse tangent.",
       gives={0.0: 0.0, np.inf: np.pi / 2})  # fmt: skip
