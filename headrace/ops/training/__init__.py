@@ -1,0 +1,1 @@
+"""The ops that optimizers update variables with."""
