@@ -25,6 +25,7 @@ _EAGER = (
     "session",
     "variables",
     "checkpoint",
+    "summary",
     "train",
     "layers",
 )

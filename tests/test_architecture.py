@@ -34,7 +34,7 @@ LAYERS = (
     ("variables",),
     ("checkpoint",),
     ("data",),
-    ("train",),
+    ("train", "summary"),
     ("layers",),
     ("keras",),
     ("estimator",),

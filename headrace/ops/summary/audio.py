@@ -40,7 +40,7 @@ def audio_summary_v2_shape(tag, tensor, sample_rate):
 
 def to_wav(sound, rate):
     """Returns sound [frames, channels] between -1 and 1 as a WAV file of 16 bits."""
-    frames, channels = sound.shape
+    channels = sound.shape[1]
     if not sound.size:
         invalid("audio is null")
     wide = np.nan_to_num(sound.astype(np.float64) * 32768, nan=0.0)

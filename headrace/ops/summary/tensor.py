@@ -50,7 +50,7 @@ def _fill_tensor(message, array, dtype):
 
 
 @TensorSummary.host
-def tensor_summary_host(tensor, *, T, ctx):  # noqa: N803  (TensorFlow's name)
+def tensor_summary_host(tensor, *, T, ctx):
     from headrace.proto import Summary
 
     summary = Summary()
@@ -59,7 +59,7 @@ def tensor_summary_host(tensor, *, T, ctx):  # noqa: N803  (TensorFlow's name)
 
 
 @TensorSummaryV2.host
-def tensor_summary_v2_host(tag, tensor, serialized_summary_metadata, *, T):  # noqa: N803
+def tensor_summary_v2_host(tag, tensor, serialized_summary_metadata, *, T):
     from google.protobuf.message import DecodeError
 
     from headrace.proto import Summary, SummaryMetadata

@@ -8,7 +8,6 @@ import json
 import pathlib
 import sys
 
-import numpy as np
 import tensorflow as tf
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
