@@ -184,7 +184,7 @@ def _known(tensor: Tensor, depth: int, sized: bool = True) -> np.ndarray[Any, An
 def _compute(tensor: Tensor, op: Operation, depth: int, sized: bool) -> Any:
     as_shape = op.kind.rules.get("as_shape")
     if as_shape is not None:
-        found = as_shape.function(op)
+        found = _held_shape(as_shape, tensor)
         if found is not None and None not in found:
             dims = np.array(found, tensor._dtype.storage)
             return dims if tensor._dims is None or len(tensor._dims) == 1 else dims.reshape(())
@@ -219,6 +219,13 @@ def _compute(tensor: Tensor, op: Operation, depth: int, sized: bool) -> Any:
     return np.asarray(result)
 
 
+def _held_shape(rule: Rule, tensor: Tensor) -> Shape:
+    """Asks an op's `as_shape` rule what an output holds; a rule with a second parameter is told which output."""
+    if rule.function.__code__.co_argcount > 1:
+        return rule.function(tensor._op, tensor._value_index)  # type: ignore[no-any-return]
+    return rule.function(tensor._op)  # type: ignore[no-any-return]
+
+
 def constant_as_shape(tensor: Any) -> Shape:
     """Returns the partial shape that a 1-D integer tensor holds (-1 is unknown); None if not even its rank is known."""
     if isinstance(tensor, np.ndarray):
@@ -238,7 +245,7 @@ def constant_as_shape(tensor: Any) -> Shape:
         return tuple(None if d < 0 else int(d) for d in value.tolist())
     rule = tensor.op.kind.rules.get("as_shape")
     if rule is not None and (tensor._dims is None or len(tensor._dims) == 1):
-        found = rule.function(tensor.op)
+        found = _held_shape(rule, tensor)
         if found is not None:
             return found  # type: ignore[no-any-return]
     elif rule is None:
@@ -259,7 +266,7 @@ def dim_value(tensor: Any) -> int | None:
     if value is not None:
         return int(value) if value.ndim == 0 else None
     rule = tensor.op.kind.rules.get("as_shape")
-    found = rule.function(tensor.op) if rule is not None else None
+    found = _held_shape(rule, tensor) if rule is not None else None
     return found[0] if found is not None and len(found) == 1 else None
 
 

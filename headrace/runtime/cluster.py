@@ -309,9 +309,12 @@ class Program:
         variables = [s.value for s in order]
         counters = self._counters()
         # One trace says which variables are written; the program proper is the traced one with those donated.
-        closed, shape = jax.make_jaxpr(traced, return_shape=True)(arrays, variables, counters)
-        self._tree = jax.tree.structure(shape)
-        written = set(self.written)
+        closed = jax.make_jaxpr(traced)(arrays, variables, counters)
+        # Memory can be reused only by a value of the same size.
+        new = closed.out_avals[len(self._places) : len(self._places) + len(self.written)]
+        written = {
+            s for s, v in zip(self.written, new, strict=True) if s in order and v.shape == s.value.shape
+        }
         self.has_checks = bool(self.messages)
         flat_function = jax_core.jaxpr_as_fun(closed)
         self.donated = [] if self.has_checks else [s for s in order if s in written]

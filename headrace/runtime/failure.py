@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from headrace import errors
 from headrace.graph import Operation
 from headrace.graph import traceback as frames
+from headrace.shapes import to_text
 
 _PYTHON_ERRORS: tuple[tuple[type[BaseException], Any], ...] = (
     (ValueError, errors.InvalidArgumentError),
@@ -17,8 +19,14 @@ _PYTHON_ERRORS: tuple[tuple[type[BaseException], Any], ...] = (
 )
 
 
-def at_node(error: BaseException, op: Operation) -> BaseException:
-    """Returns the error of a rule as one that names the node; errors that do already are returned as they are."""
+def at_node(error: BaseException, op: Operation, operands: Sequence[Any] | None = None) -> BaseException:
+    """Returns the error of a rule as one that names the node; errors that do already are returned as they are.
+
+    Args:
+      error: What the rule raised.
+      op: The node.
+      operands: What the rule was given, where that is known.
+    """
     if isinstance(error, errors.OpError):
         if error.op is not None:
             return error
@@ -29,13 +37,13 @@ def at_node(error: BaseException, op: Operation) -> BaseException:
         message = str(error) if cls is not errors.UnknownError else f"{type(error).__name__}: {error}"
     else:
         return error  # KeyboardInterrupt and the like
-    made = cls(lambda: op.node_def, op, describe(message, op))
+    made = cls(lambda: op.node_def, op, describe(message, op, operands))
     made.__cause__ = error if not isinstance(error, errors.OpError) else error.__cause__
     return made  # type: ignore[no-any-return]
 
 
-def describe(message: str, op: Operation) -> str:
-    """Returns a message followed by the node, where it was made, and the stack of that place."""
+def describe(message: str, op: Operation, operands: Sequence[Any] | None = None) -> str:
+    """Returns a message followed by the node, its op and shapes, where it was made, and the stack of that place."""
     where = frames.user_frame(op._traceback)
     defined = f" (defined at {where[0].co_filename}:{where[1]}) " if where is not None else " "
     rows = [
@@ -43,4 +51,7 @@ def describe(message: str, op: Operation) -> str:
         for file, line, function, text in op.traceback
     ]
     stack = "\n".join(rows).replace("'", '"')
-    return f"{message}\n\t [[node {op.name}{defined}]]\n\nOriginal stack trace for {op.name!r}:\n{stack}\n"
+    dims = [t._dims for t in op.inputs] if operands is None else [getattr(v, "shape", None) for v in operands]
+    inputs = f", input shapes: {', '.join(map(to_text, dims))}" if dims else ""
+    node = f"\t [[node {op.name}{defined}]]\n\t (op: {op.type!r}{inputs})"
+    return f"{message}\n{node}\n\nOriginal stack trace for {op.name!r}:\n{stack}\n"

@@ -137,11 +137,7 @@ class Plan:
         step = step or Step(self.state)
         step.feeds = feed_values
         if self._compile_now(feed_values):
-            try:
-                values = self._run_stages(step, feed_values)
-            except CheckFailed:
-                # Variables and streams are as before: the interpreter finds the node and words the error.
-                values = self._interpret(step, feed_values)
+            values = self._run_stages(step, feed_values)
         else:
             values = self._interpret(step, feed_values)
         out = []
@@ -197,7 +193,7 @@ class Plan:
                         operands[i] = operands[i].read()
                 results = ins.kernel(step, operands)
             except Exception as e:
-                raise at_node(e, ins.op) from e.__cause__
+                raise at_node(e, ins.op, operands) from e.__cause__
             if fed:
                 for slot, t, v in zip(ins.outputs, ins.op._outputs, results, strict=True):
                     if t not in fed:
@@ -242,42 +238,47 @@ class Plan:
         return out
 
     def _run_stages(self, step: Step, feed_values: list[Any]) -> list[Any]:
-        while True:
-            if self._stages is None:
-                self._stages = self._cut()
-            values = list(self._fixed)
-            for slot, v in zip(self._feed_slots, feed_values, strict=True):
-                values[slot] = v
-            slots = self._slots
-            first = True
+        if self._stages is None:
+            self._stages = self._cut()
+        stages = self._stages
+        values = list(self._fixed)
+        for slot, v in zip(self._feed_slots, feed_values, strict=True):
+            values[slot] = v
+        slots = self._slots
+        for i, stage in enumerate(stages):
+            if type(stage) is not Cluster:
+                with np.errstate(all="ignore"):
+                    self._execute(stage, values, step)
+                continue
             try:
-                for stage in self._stages:
-                    if type(stage) is Cluster:
-                        results = stage.run(step, {t: values[slots[t]] for t in stage.inputs})
-                        for t, v in results.items():
-                            values[slots[t]] = v
-                    else:
-                        with np.errstate(all="ignore"):
-                            self._execute(stage, values, step)
-                    first = False
-                return values
+                results = stage.run(step, {t: values[slots[t]] for t in stage.inputs})
             except NeedStatic as need:
                 self._cut_before(need)
-                if not first:
-                    raise errors.InternalError(
-                        None, None, f"a plan had to be cut again at {need.tensor.name}"
-                    ) from need
+            except CheckFailed:
+                pass
             except errors.OpError as e:
-                if e.op is not None or not first:
+                if e.op is not None:
                     raise
-                # A lower rule refused its operands while tracing; the interpreter words the error.
-                return self._interpret(step, feed_values)
+                # A lower rule refused its operands while it was traced.
             except (TypeError, ValueError, NotImplementedError) as e:
-                if not first:
-                    raise
-                values = self._interpret(step, feed_values)
                 self.only_interpret = f"{type(e).__name__}: {e}"
-                return values
+            else:
+                for t, v in results.items():
+                    values[slots[t]] = v
+                continue
+            # Nothing of this stage has happened. The interpreter does the rest of the step; where a value is at
+            # fault, it finds the node and words the error.
+            with np.errstate(all="ignore"):
+                self._execute(self._from_stage(stages, i), values, step)
+            break
+        return values
+
+    def _from_stage(self, stages: list[Any], first: int) -> list[_Instruction]:
+        """Returns the instructions of all stages from one on, in the order of the plan."""
+        left: set[Operation] = set()
+        for stage in stages[first:]:
+            left.update(stage.ops if type(stage) is Cluster else [ins.op for ins in stage])
+        return self._prepare([op for op in self._rest if op in left])
 
     def _cut_before(self, need: NeedStatic) -> None:
         """Has the operand that must be known computed in an earlier stage."""

@@ -59,6 +59,11 @@ def shape_n_shape(input):
     return [shape_shape(x) for x in input]
 
 
+@ShapeN.as_shape
+def shape_n_as_shape(op, index):
+    return op.inputs[index]._dims
+
+
 @ShapeN.host
 @ShapeN.lower
 def shape_n_compute(input, *, out_type):

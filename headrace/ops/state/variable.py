@@ -103,6 +103,15 @@ def var_handle_cases(case):
         step(raw.VarIsInitializedOp(v), gives=True)
 
 
+@Variable.cases
+def first_variable_cases(case):
+    @case.program
+    def a_scalar_shape_is_unknown(step):
+        v = raw.Variable(shape=[], dtype="float32")
+        step(raw.Assign(v, [1.0, 2.0], validate_shape=False), gives=[1.0, 2.0])
+        step(raw.IsVariableInitialized(v), gives=True)
+
+
 # -- reading -------------------------------------------------------------------------------------------------
 
 IsVariableInitialized = op("""
@@ -193,6 +202,16 @@ def variable_shape_as_shape(op):
     return data[0][1] if data else None
 
 
+@VariableShape.cases
+def variable_shape_cases(case):
+    @case.program
+    def known_and_set(step):
+        v = raw.VarHandleOp(shape=[2, 3], dtype="float32")
+        step(raw.AssignVariableOp(v, np.zeros((2, 3), np.float32)))
+        step(raw.VariableShape(v), gives=np.array([2, 3], np.int32))
+        step(raw.VariableShape(v, out_type="int64"), gives=np.array([2, 3], np.int64))
+
+
 @VariableShape.host
 @VariableShape.lower
 def variable_shape_value(input, *, out_type, ctx):
@@ -216,6 +235,26 @@ def destroy_resource_host(resource, *, ignore_lookup_error, ctx):
     if not there and not ignore_lookup_error:
         raise errors.NotFoundError(None, None, f"Resource localhost/{resource} does not exist.")
     return ()
+
+
+@DestroyResourceOp.cases
+def destroy_resource_cases(case):
+    @case.program
+    def forgotten(step):
+        v = raw.VarHandleOp(shape=[], dtype="float32")
+        step(raw.AssignVariableOp(v, 1.0))
+        step(raw.DestroyResourceOp(v))
+        step(raw.VarIsInitializedOp(v), gives=False)
+
+
+@IsVariableInitialized.cases
+def is_variable_initialized_cases(case):
+    @case.program
+    def before_and_after(step):
+        v = raw.VariableV2(shape=[], dtype="float32")
+        step(raw.IsVariableInitialized(v), gives=False)
+        step(raw.Assign(v, 1.0))
+        step(raw.IsVariableInitialized(v), gives=True)
 
 
 # -- writing -------------------------------------------------------------------------------------------------
@@ -274,6 +313,17 @@ def _ref_update(name, verb, combine):
     rule = lambda ref, value, *, ctx: _updated(ctx, ref, value, combine, name)  # noqa: E731
     declared.host(rule)
     declared.lower(rule)
+
+    @declared.cases
+    def cases(case):
+        @case.program
+        def twice(step):
+            v = raw.VariableV2(shape=[2], dtype="float32")
+            step(raw.Assign(v, [1.0, 2.0]))
+            first = combine(np.float32([1, 2]), np.float32([3, 4]))
+            step(declared(v, [3.0, 4.0]), gives=first)
+            step(declared(v, [3.0, 4.0]), gives=combine(first, np.float32([3, 4])))
+
     return declared
 
 
@@ -328,6 +378,18 @@ def _resource_update(name, verb, combine):
 
     declared.host(rule)
     declared.lower(rule)
+
+    @declared.cases
+    def cases(case):
+        @case.program
+        def once(step):
+            v = raw.VarHandleOp(shape=[2], dtype="float32")
+            step(raw.AssignVariableOp(v, [1.0, 2.0]))
+            step(declared(v, [3.0, 4.0]))
+            step(
+                raw.ReadVariableOp(v, dtype="float32"), gives=combine(np.float32([1, 2]), np.float32([3, 4]))
+            )
+
     return declared
 
 
