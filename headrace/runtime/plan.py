@@ -1,8 +1,8 @@
 """Plan: how a session runs one set of fetches for one set of feeds.
 
 A plan holds the needed nodes in order. Its first run, and every run whose shapes are new, goes through the
-interpreter, node by node; when the same shapes come again the plan is cut into host stages and clusters, and the
-clusters are compiled.
+interpreter, node by node; when the same shapes come again, or at once where the plan has many nodes that only XLA can
+run, it is cut into host stages and clusters, and the clusters are compiled.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from headrace.runtime.kernel import Kernel
 from headrace.runtime.state import SessionState
 
 TIERS = ("auto", "interpret", "compile")
+
+_HEAVY_PROGRAMS = 24
 
 
 def tier_from_environment() -> str:
@@ -112,6 +114,10 @@ class Plan:
         self._feed_slots = [self._slots[t] for t in feeds]
         self.only_interpret = ""
         self.has_cluster_ops = any(can_lower(op) for op in self._rest)
+        # The interpreter compiles a program of its own for each of these; beyond some number it is quicker to
+        # compile them all at once, even for a single run.
+        programs = sum(op.kind.rules.get("host") is None for op in self._rest)
+        self._is_heavy = programs > _HEAVY_PROGRAMS
 
     @staticmethod
     def _is_fixed(op: Operation) -> bool:
@@ -154,7 +160,7 @@ class Plan:
     def _compile_now(self, feed_values: list[Any]) -> bool:
         if self.tier == "interpret" or self.only_interpret or not self.has_cluster_ops:
             return False
-        if self.tier == "compile":
+        if self.tier == "compile" or self._is_heavy:
             return True
         shapes = tuple([v.shape if type(v) is np.ndarray else None for v in feed_values])
         seen = self._seen.get(shapes, 0)
