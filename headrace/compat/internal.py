@@ -24,9 +24,9 @@ from headrace.namespace import import_present, is_namespace, load_providers, loo
 SOURCES = {
     "python": "tf",
     "python.autograph": "autograph.experimental autograph",
-    "python.client.device_lib": "headrace.session.device_lib headrace.runtime",
+    "python.client.device_lib": "headrace.session.device_lib",
     "python.client.session": "tf headrace.session",
-    "python.client.timeline": "headrace.session.timeline headrace.debug",
+    "python.client.timeline": "headrace.debug.timeline",
     "python.data": "data data.experimental headrace.data",
     "python.data.util.nest": "headrace.data.nest nest",
     "python.debug": "headrace.debug",

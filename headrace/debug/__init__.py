@@ -1,0 +1,1 @@
+"""Looking at graphs while they run: timelines, profiles, debuggers."""
