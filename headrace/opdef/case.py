@@ -71,8 +71,8 @@ class Program:
 class Recorder:
     """Collects an op's cases.
 
-    `case(*operands, gives=..., **attrs)` records a call; `case.shapes`, `case.fails`, `case.limit` and
-    `case.program` the rest. `case.normal`, `case.uniform`, `case.integers` make operands from a fixed seed.
+    `case(*operands, gives=..., **attrs)` records a call; `case.shapes`, `case.fails`, `case.limit`, `case.program` and
+    `case.needs_known` the rest. `case.normal`, `case.uniform`, `case.integers` make operands from a fixed seed.
     """
 
     calls: list[Case] = field(default_factory=list)
@@ -80,6 +80,7 @@ class Recorder:
     failures: list[Failure] = field(default_factory=list)
     limits: list[Limit] = field(default_factory=list)
     programs: list[Program] = field(default_factory=list)
+    needs: list[str] = field(default_factory=list)
     random: np.random.RandomState = field(default_factory=lambda: np.random.RandomState(20150709))
 
     def __call__(
@@ -133,6 +134,14 @@ class Recorder:
     def limit(self, slot: str, *, dtypes: Any, why: str) -> None:
         """Says that a rule can't do some dtypes, and why; the battery checks that it really can't."""
         self.limits.append(Limit(slot, tuple(as_dtype(d) for d in dtypes), why))
+
+    def needs_known(self, match: str) -> None:
+        """Says that, as in TensorFlow, nodes are refused where too little is known of the operands' static shapes.
+
+        Args:
+          match: A regular expression that the message of such a refusal matches.
+        """
+        self.needs.append(match)
 
     def program(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Records a small program, which runs in the interpreter alone and with clusters."""

@@ -42,6 +42,11 @@ def _differentiable(dtype: Any) -> bool:
     return dtype.base_dtype.is_floating or dtype.base_dtype.is_complex
 
 
+def _finite(value: Any) -> Any:
+    """Returns an operand with something to differentiate at in the place of NaN and infinities."""
+    return np.where(np.isfinite(value), value, value.dtype.type(0.5)) if value.dtype.kind in "fc" else value
+
+
 def _noise(random: Any, value: Any) -> Any:
     value = np.asarray(value)
     noise = random.standard_normal(value.shape)
@@ -62,6 +67,7 @@ def check(call: battery_nodes.Call) -> str:
     """
     call = doubled(call)
     random = np.random.RandomState(19)
+    call.values = [_finite(v) for v in call.values]
     found = _check(call, call.values, random)
     if found in (NOTHING, CLOSE):
         return found
@@ -85,8 +91,10 @@ def _check(call: battery_nodes.Call, values: list[Any], random: Any) -> str:
         # Further outputs are by-products, whose gradients TensorFlow often drops; a list is one output.
         ys = node._outputs[: (1 if sizes[0] is None else sizes[0])] if sizes else []
         ys = [y for y in ys if _differentiable(y.dtype)]
-        if not xs or not ys:
+        if not xs:
             return NOTHING
+        if not ys:
+            return CLOSE  # integers and booleans have no gradient
         at = battery_values.run(ys, feeds, "interpret")
         at = [np.asarray(v) for v in at]
         if not all(np.all(np.isfinite(v)) for v in at) or not any(v.size for v in at):
@@ -97,7 +105,7 @@ def _check(call: battery_nodes.Call, values: list[Any], random: Any) -> str:
         )
         moving = [(x, g) for x, g in zip(xs, grads, strict=True) if g is not None]
         if not moving:
-            return NOTHING
+            return CLOSE  # declared to have none
         found = battery_values.run([tf.convert_to_tensor(g) for _, g in moving], feeds, "interpret")
         directions = {}
         analytic = scale = 0.0

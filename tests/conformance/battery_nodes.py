@@ -14,8 +14,6 @@ from headrace.opdef import OPS, raw
 from headrace.opdef.case import Recorder
 from headrace.opdef.infer import group_operands
 
-PLAIN_STRING = tf.string
-
 
 @functools.cache
 def recorded(name: str) -> Recorder:
@@ -83,16 +81,31 @@ class Call:
 
 def call_of(name: str, case: Any, label: str) -> Call:
     """Converts a recorded case's operands by building its node once, in a graph of its own."""
-    kind = OPS[name]
     with tf.Graph().as_default():
-        node = kind.node(*case.operands, **case.attrs)
+        node = OPS[name].node(*case.operands, **case.attrs)
+    return _converted(node, case, label)
+
+
+def refused_call(name: str, failure: Any) -> Call:
+    """Converts the operands of a call that must be refused, and perhaps is as soon as a node is added."""
+    kind = OPS[name]
+    rules = kind.rules
+    kind.rules = {slot: rule for slot, rule in rules.items() if slot != "shape"}
+    try:
+        with tf.Graph().as_default():
+            node = kind.node(*failure.inputs, **failure.attrs)
+    finally:
+        kind.rules = rules
+    return _converted(node, failure, name)
+
+
+def _converted(node: Any, case: Any, label: str) -> Call:
     values = []
     for tensor in node._inputs:
-        assert tensor.op.type == "Const", (
-            f"{label}: operands of a case are values, not {tensor.op.type} nodes"
-        )
+        assert tensor.op.type == "Const", f"{label}: operands are values, not {tensor.op.type} nodes"
         values.append(tensor.op.attrs["value"])
-    return Call(kind, [t.dtype.base_dtype for t in node._inputs], values, dict(node.attrs), case, label)
+    types = [t.dtype.base_dtype for t in node._inputs]
+    return Call(node.kind, types, values, dict(node.attrs), case, label)
 
 
 @functools.cache
@@ -109,13 +122,6 @@ def static_operands(call: Call) -> set[int]:
     for arg, n in zip(plan.signature.inputs, plan.sizes(plan.signature.inputs, call.attrs), strict=True):
         names += [arg.name] * (1 if n is None else n)
     return {i for i, name in enumerate(names) if rule is not None and name in rule.static}
-
-
-def operand_types(name: str) -> list[DType]:
-    """Returns types that the op's operands may have: those of its first case, else the first that is allowed."""
-    if recorded(name).calls:
-        return calls(name)[0].types
-    return []
 
 
 def operand_slots(kind: Any, attrs: dict[str, Any], count: int) -> list[Any]:

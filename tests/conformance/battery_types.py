@@ -1,28 +1,33 @@
-"""Runs an op's first case with every type that its signature allows."""
+"""Runs an op's first case with every type that its signature allows and TensorFlow has a kernel for."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any
 
+import numpy as np
+
 import headrace as tf
 from headrace.opdef import OPS
 from headrace.runtime.cluster import can_lower
 from tests.conformance import battery_nodes, battery_values
+from tests.golden import canonical
 
-# What `type` without a list of types stands for here. Handles and quantized types have ops of their own.
-ANY = (
-    tf.float32, tf.float64, tf.int32, tf.uint8, tf.int16, tf.int8, tf.string, tf.complex64, tf.int64, tf.bool,
-    tf.bfloat16, tf.uint16, tf.complex128, tf.float16, tf.uint32, tf.uint64,
-)  # fmt: skip
+KERNELS = canonical.read("kernels.json")
+
+# What `type` stands for here where TensorFlow names no types either. Quantized types have ops of their own.
+ANY = tuple(
+    tf.as_dtype(name)
+    for name in "float32 float64 int32 uint8 int16 int8 string complex64 int64 bool bfloat16 uint16 complex128 float16 "
+    "uint32 uint64".split()
+)
 
 SLOT_OF_TIER = {"interpret": ("host", "T"), "compile": ("lower", "T")}
 
 
 def is_limited(name: str, tier: str, attrs: dict[str, Any]) -> bool:
     """Whether a limit says that the tier can't do one of a node's types."""
-    types = {v for v in attrs.values() if isinstance(v, tf.DType)}
-    return any(types & _limited(name, tier))
+    return bool({v for v in attrs.values() if isinstance(v, tf.DType)} & _limited(name, tier))
 
 
 @functools.cache
@@ -34,8 +39,21 @@ def _limited(name: str, tier: str) -> frozenset[Any]:
     return frozenset(dtype for limit in limits if limit.slot in slots for dtype in limit.dtypes)
 
 
-def variants(name: str) -> list[battery_nodes.Call]:
-    """Returns the first case in every type of each type attr, the other attrs as they are."""
+def has_kernel(name: str, attrs: dict[str, Any]) -> bool:
+    """Whether TensorFlow has a kernel on the CPU for a node with these attrs."""
+    rows = KERNELS.get(name)
+    if rows is None:
+        return True
+    return any(all(_allows(types, attrs.get(attr, ())) for attr, types in row.items()) for row in rows)
+
+
+def _allows(types: list[str], value: Any) -> bool:
+    values = value if isinstance(value, tuple) else (value,)
+    return all(v.base_dtype.name in types for v in values)
+
+
+def variants(name: str) -> list[tuple[battery_nodes.Call, Any]]:
+    """Returns the first case in every type of each type attr, the other attrs as they are; and the type."""
     first = battery_nodes.calls(name)[0]
     out = []
     for attr in OPS[name].signature.attrs.values():
@@ -44,10 +62,9 @@ def variants(name: str) -> list[battery_nodes.Call]:
         allowed = ANY if attr.allowed is None else attr.allowed
         plain = [t for t in allowed if not t.is_quantized and t not in (tf.resource, tf.variant)]
         for dtype in plain or allowed:
-            label = f"{name} with {attr.name}={dtype.name}"
-            call = battery_nodes.with_types(first, {attr.name: dtype}, label)
-            call.case_types = (attr.name, dtype)  # type: ignore[attr-defined]
-            out.append(call)
+            if has_kernel(name, first.attrs | {attr.name: dtype}):
+                label = f"{name} with {attr.name}={dtype.name}"
+                out.append((battery_nodes.with_types(first, {attr.name: dtype}, label), dtype))
     return out
 
 
@@ -61,21 +78,18 @@ def check(name: str) -> list[str]:
         if tier == "compile" and OPS[name].rule("lower") is None:
             continue
         limited = _limited(name, tier)
-        good = [c for c in calls if c.case_types[1] not in limited]  # type: ignore[attr-defined]
-        results = _run(good, tier, wrong)
-        found[tier] = {c.label: r for c, r in zip(good, results, strict=True)}
-        for call in calls:
-            dtype = call.case_types[1]  # type: ignore[attr-defined]
+        good = [call for call, dtype in calls if dtype not in limited]
+        found[tier] = {c.label: r for c, r in zip(good, _run(good, tier, wrong), strict=True)}
+        for call, dtype in calls:
             if dtype in limited:
                 used.add((tier, dtype))
                 failures: list[str] = []
                 _run([call], tier, failures)
                 if not failures:
                     wrong.append(f"{call.label} ({tier}) works: strike the limit")
-    for tier in found:
-        for dtype in _limited(name, tier):
+        for dtype in limited:
             if (tier, dtype) not in used:
-                wrong.append(f"a limit names {dtype.name}, which no type attr of {name} allows")
+                wrong.append(f"a limit names {dtype.name}, which TensorFlow's {name} can't do either")
     if len(found) == 2:
         for label, interpreted in found["interpret"].items():
             compiled = found["compile"].get(label)
@@ -89,6 +103,7 @@ def check(name: str) -> list[str]:
 
 
 def _run(calls: list[battery_nodes.Call], tier: str, wrong: list[str]) -> list[Any]:
+    """Runs all calls in one step, one by one if that fails; returns the outputs of each, None where it failed."""
     with tf.Graph().as_default():
         built = []
         for call in calls:
@@ -105,7 +120,7 @@ def _run(calls: list[battery_nodes.Call], tier: str, wrong: list[str]) -> list[A
             try:
                 flat = battery_values.run([t for f in fetches for t in f], feeds, tier)
             except Exception:
-                flat = None
+                flat = None  # one by one it shows which
         results: list[Any] = []
         for (call, node, mine), fetch in zip(built, fetches, strict=True):
             if flat is not None:
@@ -114,19 +129,22 @@ def _run(calls: list[battery_nodes.Call], tier: str, wrong: list[str]) -> list[A
             elif node is None or (tier == "compile" and not can_lower(node)):
                 results.append(None)
             else:
-                try:
-                    results.append(battery_values.run(fetch, mine, tier))
-                except Exception as error:
-                    wrong.append(f"{call.label} ({tier}): {battery_values.reason(error)}")
-                    results.append(None)
-        for (call, node, _), fetch, values in zip(built, fetches, results, strict=True):
-            if values is None:
-                continue
-            for tensor, value in zip(fetch, values, strict=True):
+                results.append(_one(call, fetch, mine, tier, wrong))
+        for (call, *_), fetch, values in zip(built, fetches, results, strict=True):
+            for tensor, value in zip(fetch, values or (), strict=values is not None):
                 storage = tensor.dtype.base_dtype.storage
                 dtype = getattr(value, "dtype", None)
-                if not storage.hasobject and dtype != storage:
+                if not storage.hasobject and not tensor.dtype.is_quantized and dtype != storage:
                     wrong.append(
                         f"{call.label} ({tier}): {tensor.name} holds {dtype}, and is declared {storage}"
                     )
     return results
+
+
+def _one(call: battery_nodes.Call, fetch: list[Any], feeds: Any, tier: str, wrong: list[str]) -> Any:
+    try:
+        with np.errstate(all="ignore"):
+            return battery_values.run(fetch, feeds, tier)
+    except Exception as error:
+        wrong.append(f"{call.label} ({tier}): {battery_values.reason(error)}")
+        return None

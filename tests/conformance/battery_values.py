@@ -40,7 +40,7 @@ def run(fetches: list[Any], feeds: dict[Any, Any], tier: str, targets: Any = ())
       OpError: A node failed.
     """
     plan = Plan(SessionState(ResourceManager()), fetches, list(targets), list(feeds), tier)
-    if tier == "compile":
+    if tier == "compile" and plan.has_cluster_ops:
 
         def refuse(step: Any, values: Any) -> Any:
             raise FellBack("the lower rule failed while it was traced, or a check in it did")

@@ -9,8 +9,6 @@ WITHOUT = {
 # Ops whose cases are in the program of another: op -> the other.
 WITHIN = {
     "Assign": "VariableV2",
-    "AssignAdd": "VariableV2",
-    "AssignSubVariableOp": "VarHandleOp",
     "AssignVariableOp": "VarHandleOp",
     "ReadVariableOp": "VarHandleOp",
     "VarIsInitializedOp": "VarHandleOp",
