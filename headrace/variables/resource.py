@@ -85,16 +85,16 @@ class ResourceVariable(Variable):
         self._initial_value = value
         with name_scope("IsInitialized"):
             self._is_initialized_op = raw.VarIsInitializedOp(self._handle)
-        with name_scope("Assign") as assign_scope:
+        with (
+            name_scope("Assign") as assign_scope,
+            colocate_with(None, ignore_existing=True),
+            device(self._handle.device or None),
+        ):
             self._initializer_op = raw.AssignVariableOp(
                 self._handle, guarded(name.rpartition("/")[2], value), name=assign_scope
             )
         self._cached_value: Any = None
-        with (
-            name_scope("Read"),
-            colocate_with(None, ignore_existing=True),
-            device(self._handle.device or None),
-        ):
+        with name_scope("Read"), device(self._handle.device or None):
             read = self._read()
             self._graph_element = read
             if self._caching_device is not None:

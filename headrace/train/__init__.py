@@ -1,0 +1,1 @@
+"""Training: optimizers, the global step, learning rates that decay, moving averages, coordinated threads."""
