@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace.checkpoint.state import checkpoint_exists, latest_checkpoint
+from headrace.checkpoint.state import latest_checkpoint
 from headrace.export import export
 from headrace.formats.bundle import Reader
+from headrace.platform.file_io import files_of
 from headrace.platform.strings import as_str
 
 
@@ -57,7 +58,8 @@ def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
 
 def _found(ckpt_dir_or_file: Any) -> str:
     path = str(ckpt_dir_or_file)
-    if checkpoint_exists(path):
+    files, local = files_of(path)
+    if not files.isdir(local):
         return path
     latest = latest_checkpoint(path)
     if latest is None:
