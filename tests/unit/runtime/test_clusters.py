@@ -37,7 +37,9 @@ def test_a_fed_shape_specialises_the_cluster():
         assert sess.run(y, {x: np.arange(6), shape: [2, 3]}).shape == (2, 3)
         assert sess.run(y, {x: np.arange(6), shape: [3, 2]}).shape == (3, 2)
         assert stages(sess) == [("cluster", 1)]
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Input to reshape is a tensor with 6 values"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="Input to reshape is a tensor with 6 values"
+        ):
             sess.run(y, {x: np.arange(6), shape: [4, 2]})
 
 
