@@ -84,10 +84,8 @@ def target_of(variable: Any) -> Any:
     Raises:
       NotImplementedError: It is no variable.
     """
-    if (
-        is_resource(variable)
-        or getattr(variable, "op", None) is not None
-        and variable.op.type == "VarHandleOp"
+    if is_resource(variable) or (
+        getattr(variable, "op", None) is not None and variable.op.type == "VarHandleOp"
     ):
         return ResourceTarget(variable)
     if hasattr(variable, "_ref"):
