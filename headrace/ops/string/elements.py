@@ -1,0 +1,49 @@
+"""Working through tensors of strings element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from headrace import errors
+
+
+def invalid(message: str) -> NoReturn:
+    """Raises an InvalidArgumentError; the runtime adds the node."""
+    raise errors.InvalidArgumentError(None, None, message)
+
+
+def flat(array: Any) -> list[bytes]:
+    """Returns the elements of a tensor of strings in order."""
+    return np.asarray(array, object).ravel().tolist()
+
+
+def strings(values: Iterable[bytes], shape: Any) -> np.ndarray[Any, Any]:
+    """Returns a tensor of strings of a shape."""
+    listed = list(values)
+    out = np.empty(len(listed), object)
+    out[:] = listed
+    return out.reshape(shape)
+
+
+def each(function: Callable[[bytes], bytes], array: Any) -> np.ndarray[Any, Any]:
+    """Returns the strings that a function makes of those of a tensor."""
+    return strings([function(s) for s in flat(array)], np.shape(array))
+
+
+def text(array: Any) -> str:
+    """Returns the string that a scalar tensor holds."""
+    value = np.asarray(array, object).item()
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def attr_bytes(value: Any) -> bytes:
+    """Returns a string attr as bytes."""
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def attr_text(value: Any) -> str:
+    """Returns a string attr as text."""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
