@@ -216,7 +216,7 @@ def _compute(tensor: Tensor, op: Operation, depth: int, sized: bool) -> Any:
         return None  # the step itself will report what is wrong
     if type(result) in (list, tuple):
         result = result[tensor._value_index]
-    return np.asarray(result)
+    return None if result is NotImplemented else np.asarray(result)
 
 
 def _held_shape(rule: Rule, tensor: Tensor) -> Shape:

@@ -7,7 +7,7 @@ memory donated, so that updates happen in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from headrace.lazy import jax, jax_core, jnp
 from headrace.opdef.infer import group_operands
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import Step, TraceContext
+from headrace.runtime.functions import can_lower_calls
 from headrace.runtime.kernel import is_plain
 
 # A value no larger than this stays static while tracing; larger ones become arguments or computed values.
@@ -40,7 +41,9 @@ def can_lower(op: Operation) -> bool:
     for t in op._inputs:
         if not is_plain(t._dtype) and t._dtype.name != "resource":
             return False
-    return all(is_plain(t._dtype) for t in op._outputs)
+    if not all(is_plain(t._dtype) for t in op._outputs):
+        return False
+    return not op.kind.rules["lower"].options.get("calls") or can_lower_calls(op)
 
 
 class Trace:
@@ -83,11 +86,12 @@ class Trace:
         all_static = True
         i = 0
         env = self.env
+        untouched = "untouched" in rule.options
         for arg, n in zip(plan.signature.inputs, plan.sizes(plan.signature.inputs, op.attrs), strict=True):
             static = arg.name in rule.static
             for t in op._inputs[i : i + (1 if n is None else n)]:
                 v = env[t]
-                if isinstance(v, VariableState) and t._dtype.is_ref and not arg.is_ref:
+                if isinstance(v, VariableState) and t._dtype.is_ref and not arg.is_ref and not untouched:
                     v = self.values.get(v)
                     if v is None:
                         raise errors.FailedPreconditionError(
@@ -107,7 +111,9 @@ class Trace:
         if all_static and self._fold(op, [v for v, _ in flat]):
             return
         # Rules see JAX arrays, except for what they asked to be static.
-        values = [jnp.asarray(v) if type(v) is np.ndarray and not static else v for v, static in flat]
+        values = [
+            jnp.asarray(v) if type(v) is np.ndarray and not static and not untouched else v for v, static in flat
+        ]
         keywords = rule.keywords(op.attrs, plan.type_attrs)
         if rule.wants_ctx:
             keywords["ctx"] = TraceContext(self, op)
@@ -142,6 +148,8 @@ class Trace:
             result = rule.function(
                 *group_operands(op.kind, op.attrs, flat), **rule.keywords(op.attrs, op.kind.plan.type_attrs)
             )
+        if result is NotImplemented:
+            return False
         if len(op._outputs) == 1 and not op.kind.plan.signature.outputs[0].is_list:
             result = (result,)
         result = [np.asarray(v) for v in result]
@@ -160,7 +168,9 @@ class Trace:
             key = id(step.state)
             cluster = compiled.get(key)
             if cluster is None:
-                cluster = compiled[key] = Cluster([op], list(dict.fromkeys(op._inputs)), list(op._outputs))
+                ins = list(dict.fromkeys(op._inputs))
+                # Whether a constant among them is fed is not known here; it counts as fed.
+                cluster = compiled[key] = Cluster([op], ins, list(op._outputs), frozenset(ins))
                 cluster.always_static = True
             inputs: dict[Tensor, Any] = {}
             for t, v in zip(op._inputs, operands, strict=True):
@@ -180,11 +190,19 @@ class Cluster:
       ops: The nodes, in order.
       inputs: The tensors made outside that they take.
       outputs: The tensors that are asked for outside.
+      fed: The tensors that the caller gives a value in each step; among them may be a constant's.
     """
 
-    def __init__(self, ops: list[Operation], inputs: list[Tensor], outputs: list[Tensor]):
+    def __init__(
+        self,
+        ops: list[Operation],
+        inputs: list[Tensor],
+        outputs: list[Tensor],
+        fed: Set[Tensor] = frozenset(),
+    ):
         self.ops = ops
         self.inputs = inputs
+        self.fed = fed
         self.outputs = outputs
         self.static: set[Tensor] = set()  # inputs whose value the program is specialised on
         self.random_ops = [op for op in ops if "seed2" in op.attrs and op.kind.is_stateful]
@@ -254,7 +272,9 @@ class Program:
             if isinstance(v, VariableState):
                 fixed[t] = v
                 states[v] = None
-            elif t in cluster.static or (t._op.type == "Const" and np.size(v) <= STATIC_ELEMENTS):
+            elif t in cluster.static or (
+                t._op.type == "Const" and t not in cluster.fed and np.size(v) <= STATIC_ELEMENTS
+            ):
                 fixed[t] = np.asarray(v)
             else:
                 self.dynamic.append(t)

@@ -37,12 +37,14 @@ class Kernel:
     """
 
     __slots__ = (
+        "_fallback",
         "_groups",
         "_keywords",
         "_many",
         "_n",
         "_program",
         "_storage",
+        "_untouched",
         "op",
         "rule",
         "takes_reference",
@@ -52,6 +54,7 @@ class Kernel:
         kind = op.kind
         rule: Rule | None = kind.rules.get("host")
         self._program: Callable[..., Any] | None = None
+        self._fallback: Callable[..., Any] | None = None
         if rule is None:
             rule = kind.rules.get("lower")
             if rule is None:
@@ -65,6 +68,8 @@ class Kernel:
         self.rule = rule
         plan = kind.plan
         self._keywords = rule.keywords(op.attrs, plan.type_attrs)
+        # What is handed on to a function is neither read nor brought to the host.
+        self._untouched = bool(rule.options.get("untouched"))
         sizes = plan.sizes(plan.signature.inputs, op.attrs)
         self._groups = None if all(n is None for n in sizes) else sizes
         self._storage = [None if t._dtype.storage.hasobject else t._dtype.storage for t in op._outputs]
@@ -72,23 +77,26 @@ class Kernel:
         self._many = self._n != 1 or plan.signature.outputs[0].is_list
         wants: list[bool] = []
         for arg, n in zip(plan.signature.inputs, sizes, strict=True):
-            wants += [arg.is_ref] * (1 if n is None else n)
+            wants += [arg.is_ref or self._untouched] * (1 if n is None else n)
         self.takes_reference = wants
 
     def __call__(self, step: Step, operands: list[Any]) -> Any:
         if self._program is not None:
             result = self._program(step, operands)
         else:
-            operands = [
-                v if type(v) is np.ndarray or not hasattr(v, "addressable_shards") else np.asarray(v)
-                for v in operands
-            ]
+            if not self._untouched:
+                operands = [
+                    v if type(v) is np.ndarray or not hasattr(v, "addressable_shards") else np.asarray(v)
+                    for v in operands
+                ]
             if self._groups is not None:
                 operands = _grouped(operands, self._groups)
             if self.rule.wants_ctx:
                 result = self.rule.function(*operands, ctx=HostContext(step, self.op), **self._keywords)
             else:
                 result = self.rule.function(*operands, **self._keywords)
+            if result is NotImplemented:
+                result = self._compiled(step, operands)
         if not self._many:
             return (self._checked(result, 0),)
         if self._n == 0:
@@ -98,6 +106,16 @@ class Kernel:
                 None, None, f"{self.op.type}'s rule gave {len(result)} outputs where {self._n} are declared"
             )
         return [self._checked(v, i) for i, v in enumerate(result)]
+
+    def _compiled(self, step: Step, operands: list[Any]) -> Any:
+        """Runs the lower rule, where the host rule is for small operands only and these are not."""
+        if self._fallback is None:
+            rule = self.op.kind.rules.get("lower")
+            if rule is None:
+                raise errors.UnimplementedError(None, None, f"{self.op.type} has no rule for these operands")
+            self._fallback = _one_op_program(self.op, rule)
+        flat = operands if self._groups is None else _flat(operands, self._groups)
+        return self._fallback(step, flat)
 
     def _checked(self, value: Any, i: int) -> Any:
         storage = self._storage[i]
@@ -129,6 +147,22 @@ def _grouped(flat: list[Any], sizes: list[int | None]) -> list[Any]:
             out.append(tuple(flat[i : i + n]))
             i += n
     return out
+
+
+def _flat(grouped: list[Any], sizes: list[int | None]) -> list[Any]:
+    out: list[Any] = []
+    for v, n in zip(grouped, sizes, strict=True):
+        if n is None:
+            out.append(v)
+        else:
+            out.extend(v)
+    return out
+
+
+def needs_program(op: Operation) -> bool:
+    """Whether the interpreter has to compile a program for a node, or may have to."""
+    host = op.kind.rules.get("host")
+    return op.kind.rules.get("lower") is not None and (host is None or bool(host.options.get("small")))
 
 
 def _one_op_program(op: Operation, rule: Rule) -> Callable[..., Any]:

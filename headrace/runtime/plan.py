@@ -21,7 +21,8 @@ from headrace.resources.variable import VariableState
 from headrace.runtime.cluster import CheckFailed, Cluster, NeedStatic, can_lower
 from headrace.runtime.context import Step
 from headrace.runtime.failure import at_node
-from headrace.runtime.kernel import Kernel
+from headrace.runtime.functions import NeedHost
+from headrace.runtime.kernel import Kernel, needs_program
 from headrace.runtime.state import SessionState
 
 TIERS = ("auto", "interpret", "compile")
@@ -116,7 +117,7 @@ class Plan:
         self.has_cluster_ops = any(can_lower(op) for op in self._rest)
         # The interpreter compiles a program of its own for each of these; beyond some number it is quicker to
         # compile them all at once, even for a single run.
-        programs = sum(op.kind.rules.get("host") is None for op in self._rest)
+        programs = sum(needs_program(op) for op in self._rest)
         self._is_heavy = programs > _HEAVY_PROGRAMS
 
     @staticmethod
@@ -142,6 +143,7 @@ class Plan:
         """
         step = step or Step(self.state)
         step.feeds = feed_values
+        step.tier = self.tier
         if self._compile_now(feed_values):
             values = self._run_stages(step, feed_values)
         else:
@@ -156,6 +158,18 @@ class Plan:
                     raise at_node(e, t._op) from None
             out.append(v)
         return [_to_caller(v, t) for v, t in zip(out, self.fetches, strict=True)]
+
+    def call(self, step: Step, arguments: list[Any]) -> list[Any]:
+        """Runs the plan as a function's body within a step; arguments and results may be on any device."""
+        if self._compile_now(arguments):
+            values = self._run_stages(step, arguments)
+        else:
+            values = self._interpret(step, arguments)
+        out = []
+        for slot, t in zip(self._fetch_slots, self.fetches, strict=True):
+            v = values[slot]
+            out.append(v.read() if t._dtype.is_ref and isinstance(v, VariableState) else v)
+        return out
 
     def _compile_now(self, feed_values: list[Any]) -> bool:
         if self.tier == "interpret" or self.only_interpret or not self.has_cluster_ops:
@@ -240,7 +254,7 @@ class Plan:
             )
             asked = used_outside.get(i, set())
             outputs = [t for op in part for t in op._outputs if t in wanted or t in asked]
-            out.append(Cluster(part, inputs, outputs))
+            out.append(Cluster(part, inputs, outputs, self._fed))
         return out
 
     def _run_stages(self, step: Step, feed_values: list[Any]) -> list[Any]:
@@ -260,6 +274,9 @@ class Plan:
                 results = stage.run(step, {t: values[slots[t]] for t in stage.inputs})
             except NeedStatic as need:
                 self._cut_before(need)
+            except NeedHost as need:
+                self._forced.add(need.op)
+                self._stages = None
             except CheckFailed:
                 pass
             except errors.OpError as e:

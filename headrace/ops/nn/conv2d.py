@@ -9,6 +9,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.export import export
 from headrace.opdef import op, raw
+from headrace.ops.nn import interpreted
 from headrace.ops.nn.conv_lowering import Convolution
 from headrace.ops.nn.names import public, renamed
 from headrace.ops.nn.windows import channel_axis, check_unit, spatial_axes, windowed_shape
@@ -81,6 +82,12 @@ def geometry(input_shape, filter_shape, strides, padding, explicit_paddings, dat
         dilations=dilations,
         explicit_paddings=explicit_paddings,
     )
+
+
+@Conv2D.host(small=True)
+def conv2d_host(input, filter, *, strides, padding, explicit_paddings, data_format, dilations):
+    conv = geometry(input.shape, filter.shape, strides, padding, explicit_paddings, data_format, dilations)
+    return interpreted.convolve(conv, input, filter)
 
 
 @Conv2D.lower
@@ -156,6 +163,15 @@ Conv2DBackpropInput = op(f"""
 @Conv2DBackpropInput.shape
 def conv2d_backprop_input_shape(input_sizes, filter, out_backprop, *, ctx):
     return with_rank(ctx.as_shape("input_sizes"), 4)
+
+
+@Conv2DBackpropInput.host(small=True)
+def conv2d_backprop_input_host(
+    input_sizes, filter, out_backprop, *, strides, padding, explicit_paddings, data_format, dilations
+):
+    conv = geometry(input_sizes, filter.shape, strides, padding, explicit_paddings, data_format, dilations)
+    check_backprop("Conv2DCustomBackpropInput", conv, out_backprop)
+    return interpreted.input_gradient(conv, filter, out_backprop)
 
 
 @Conv2DBackpropInput.lower(static="input_sizes")
@@ -236,6 +252,15 @@ Conv2DBackpropFilter = op(f"""
 @Conv2DBackpropFilter.shape
 def conv2d_backprop_filter_shape(input, filter_sizes, out_backprop, *, ctx):
     return with_rank(ctx.as_shape("filter_sizes"), 4)
+
+
+@Conv2DBackpropFilter.host(small=True)
+def conv2d_backprop_filter_host(
+    input, filter_sizes, out_backprop, *, strides, padding, explicit_paddings, data_format, dilations
+):
+    conv = geometry(input.shape, filter_sizes, strides, padding, explicit_paddings, data_format, dilations)
+    check_backprop("Conv2DCustomBackpropFilter", conv, out_backprop)
+    return interpreted.filter_gradient(conv, input, out_backprop)
 
 
 @Conv2DBackpropFilter.lower(static="filter_sizes")

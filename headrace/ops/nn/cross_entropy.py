@@ -104,7 +104,8 @@ def softmax_cross_entropy_cases(case):
     case(
         [[1.0, 2.0, 3.0], [3.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]], gives=([1.4076059, 3.094923], None), grad=False
     )
-    case(case.normal(4, 3), case.uniform(4, 3))
+    # Labels that do not sum to 1, of which the by-product is not the derivative.
+    case(case.normal(4, 3), case.uniform(4, 3), grad=False)
     case(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32), gives=(np.zeros(0), np.zeros((0, 3))))
     case.shapes("[2,?];[?,3]", "[2];[2,3]")
     case.shapes("?;[2,3]", "[?];[?,?]")

@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.opdef import op, raw
+from headrace.ops.nn import interpreted
 from headrace.ops.nn import pool_lowering as lowering
 from headrace.ops.nn.names import public
 from headrace.ops.nn.pool_lowering import Windows
@@ -92,6 +93,11 @@ MaxPool = op(f"""
 @MaxPool.shape
 def max_pool_shape(input, *, ksize, strides, padding, data_format):
     return pooled_shape(input, ksize, strides, padding, data_format)
+
+
+@MaxPool.host(small=True)
+def max_pool_host(input, *, ksize, strides, padding, data_format):
+    return interpreted.max_pool(windows_of(input.shape, ksize, strides, padding, data_format), input)
 
 
 @MaxPool.lower
@@ -190,6 +196,13 @@ MaxPoolGrad = op(f"""
 
     Sends each gradient to the first greatest element of its window.
 """, shape=_gradient_shape)  # fmt: skip
+
+
+@MaxPoolGrad.host(small=True)
+def max_pool_grad_host(orig_input, orig_output, grad, *, ksize, strides, padding, data_format):
+    windows = windows_of(orig_input.shape, ksize, strides, padding, data_format)
+    check_same("grad", grad.shape, windows.outputs)
+    return interpreted.max_pool_gradient(windows, orig_input, grad)
 
 
 @MaxPoolGrad.lower
@@ -346,6 +359,11 @@ def avg_pool_shape(value, *, ksize, strides, padding, data_format):
     return pooled_shape(value, ksize, strides, padding, data_format)
 
 
+@AvgPool.host(small=True)
+def avg_pool_host(value, *, ksize, strides, padding, data_format):
+    return interpreted.avg_pool(windows_of(value.shape, ksize, strides, padding, data_format), value)
+
+
 @AvgPool.lower
 def avg_pool_lower(value, *, ksize, strides, padding, data_format):
     return lowering.avg_pool(value, windows_of(value.shape, ksize, strides, padding, data_format))
@@ -379,6 +397,13 @@ AvgPoolGrad = op(f"""
 @AvgPoolGrad.shape
 def avg_pool_grad_shape(orig_input_shape, grad, *, ctx):
     return with_rank(ctx.as_shape("orig_input_shape"), 4)
+
+
+@AvgPoolGrad.host(small=True)
+def avg_pool_grad_host(orig_input_shape, grad, *, ksize, strides, padding, data_format):
+    windows = windows_of(orig_input_shape, ksize, strides, padding, data_format)
+    check_same("grad", grad.shape, windows.outputs)
+    return interpreted.avg_pool_gradient(windows, grad)
 
 
 @AvgPoolGrad.lower(static="orig_input_shape")
