@@ -164,6 +164,9 @@ def graph_of(values: Any) -> Graph:
     Raises:
       ValueError: They belong to different graphs.
     """
+    current = get_default_graph()
+    if current.building_function:
+        return current  # whatever they belong to, they are captured
     found: Graph | None = None
     original: Any = None
     for value in values:
@@ -181,7 +184,7 @@ def graph_of(values: Any) -> Graph:
                 found, original = graph, each
             elif graph is not found:
                 raise ValueError(f"{each} must be from the same graph as {original}.")
-    return found if found is not None else get_default_graph()
+    return found if found is not None else current
 
 
 @export("op_scope")

@@ -120,6 +120,9 @@ def apply(op: Any, operands: tuple[Any, ...], attrs: dict[str, Any], name: str |
     for v in operands:
         if type(v) is Tensor:
             graph = v._op._graph
+            items = stack.graphs.items
+            if items and items[-1] is not graph and items[-1].building_function:
+                graph = items[-1]  # the body of a function captures tensors of the graphs around it
             break
     else:
         graph = _graph_of(operands)
@@ -273,8 +276,10 @@ def _convert_operands(
             tensors = [_convert_one(op, signature, arg, value, known, source)]
         for t in tensors:
             if t._op._graph is not graph:
-                raise ValueError(f"{t} must be from the same graph as {_any_tensor(operands, graph)}.")
-        inputs.extend(tensors)
+                if not graph.building_function:
+                    raise ValueError(f"{t} must be from the same graph as {_any_tensor(operands, graph)}.")
+                t = graph.capture(t)
+            inputs.append(t)
     return inputs, known
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from headrace import dtypes
 from headrace.graph import Operation, Tensor
+from headrace.graph.func_graph import Function
+from headrace.opdef.functions import arguments_of, called_functions
 
 
 @dataclass
@@ -26,6 +28,8 @@ def access_of(op: Operation) -> Access | None:
     found: Access | None = None
     if not any(t._dtype.is_ref or t._dtype is dtypes.resource for t in op._inputs):
         return None
+    if op.kind.rules.get("host") is not None and op.kind.rules["host"].options.get("calls"):
+        return _access_of_call(op)
     plan = op.kind.plan
     i = 0
     for arg, n in zip(plan.signature.inputs, plan.sizes(plan.signature.inputs, op.attrs), strict=True):
@@ -40,6 +44,35 @@ def access_of(op: Operation) -> Access | None:
             (found.reads if only_read else found.writes).append(t)
         i += 1 if n is None else n
     return found if found is not None and (found.reads or found.writes) else None
+
+
+def _access_of_call(op: Operation) -> Access | None:
+    """Returns what the functions that a node calls do to its inputs."""
+    found = Access()
+    for function in called_functions(op):
+        reads, writes = _effects(function)
+        arguments = arguments_of(op, function)
+        found.reads.extend(arguments[i] for i in reads)
+        found.writes.extend(arguments[i] for i in writes)
+    return found if found.reads or found.writes else None
+
+
+def _effects(function: Function) -> tuple[list[int], list[int]]:
+    """Returns which of its inputs a function reads from and which it writes to."""
+    known = function.facts.get("effects")
+    if known is None:
+        position = {t: i for i, t in enumerate(function.inputs)}
+        reads: set[int] = set()
+        writes: set[int] = set()
+        for op in function.body:
+            access = access_of(op)
+            if access is not None:
+                reads.update(position[s] for s in map(source, access.reads) if s in position)
+                writes.update(position[s] for s in map(source, access.writes) if s in position)
+        # A reference that is returned is read at the end.
+        reads.update(position[s] for s in map(source, function.outputs) if s in position and s._dtype.is_ref)
+        known = function.facts["effects"] = sorted(reads - writes), sorted(writes)
+    return known  # type: ignore[no-any-return]
 
 
 def source(tensor: Tensor) -> Tensor:

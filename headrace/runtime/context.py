@@ -15,10 +15,11 @@ from headrace.runtime.state import SessionState
 class Step:
     """One run of a plan: the session's state, and what this run alone has."""
 
-    __slots__ = ("cancelled", "deadline", "feeds", "state")
+    __slots__ = ("cancelled", "deadline", "feeds", "state", "tier")
 
     def __init__(self, state: SessionState):
         self.state = state
+        self.tier = "auto"
         self.cancelled: Any = None
         self.deadline: float | None = None
         self.feeds: list[Any] = []
@@ -83,6 +84,28 @@ class HostContext:
         """Returns an object that the node keeps for the session's life, made the first time."""
         return self._step.state.node_object(self.op, make)
 
+    def branch(self, index: Any, branches: Any, operands: Any) -> list[Any]:
+        """Calls the function that `index` picks, the last one where it is out of range."""
+        from headrace.runtime.functions import host_branch
+
+        return host_branch(self._step, self.op, int(np.asarray(index)), branches, operands)
+
+    def truth(self, value: Any) -> int:
+        """Returns 1 if a predicate holds, else 0."""
+        from headrace.runtime.functions import branch_index
+
+        return branch_index(value)
+
+    def loop(self, cond: Any, body: Any, operands: Any) -> list[Any]:
+        """Calls `body` on its own results as long as `cond` of them is true."""
+        from headrace.runtime.functions import host_loop
+
+        return host_loop(self._step, self.op, cond, body, operands)
+
+    def call(self, function: Any, operands: Any) -> list[Any]:
+        """Calls a function."""
+        return self.branch(0, [function], operands)
+
 
 class TraceContext:
     """The `ctx` of a lower rule while a cluster is traced.
@@ -115,3 +138,25 @@ class TraceContext:
 
     def check(self, ok: Any, message: str, error: Any = errors.InvalidArgumentError) -> None:
         self._trace.checks.append((ok, message, error, self.op))
+
+    def branch(self, index: Any, branches: Any, operands: Any) -> list[Any]:
+        from headrace.runtime.functions import lower_branch
+
+        return lower_branch(self._trace, self.op, index, branches, operands)
+
+    def truth(self, value: Any) -> Any:
+        from headrace.runtime.functions import branch_index
+
+        if type(value) is np.ndarray or value.ndim:
+            return branch_index(value) if type(value) is np.ndarray else int(value.size > 0)
+        return (value != 0).astype(np.int32)
+
+    def loop(self, cond: Any, body: Any, operands: Any) -> list[Any]:
+        from headrace.runtime.functions import lower_loop
+
+        return lower_loop(self._trace, self.op, cond, body, operands)
+
+    def call(self, function: Any, operands: Any) -> list[Any]:
+        from headrace.runtime.functions import lower_call
+
+        return lower_call(self._trace, self.op, function, operands)

@@ -22,6 +22,7 @@ class SessionState:
         self.lock = threading.RLock()
         self._streams: dict[Operation, RandomState] = {}
         self._objects: dict[Operation, Any] = {}
+        self.function_plans: dict[Any, Any] = {}  # function -> its plan and the structure it was made for
 
     def stream(self, op: Operation) -> RandomState:
         """Returns the random stream of a node, started by its seeds the first time."""

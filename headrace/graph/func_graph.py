@@ -1,0 +1,257 @@
+"""FuncGraph: the graph of a function's body (a branch, a loop's body), and the functions that nodes call by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.dtypes import resource as resource_type
+from headrace.graph import hooks
+from headrace.graph.collections import GraphKeys
+from headrace.graph.default import get_default_graph
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
+from headrace.graph.scopes import ControlDependencies
+from headrace.graph.tensor import Tensor
+from headrace.graph.traceback import Frames
+from headrace.shapes import Shape
+
+# What a body shares with the graph around it: variables and their scopes. Other collections it sees as they were.
+_SHARED = (
+    GraphKeys.GLOBAL_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.TRAINABLE_VARIABLES,
+    ("__variable_store",),
+    ("__varscope",),
+)
+
+
+class FuncGraph(Graph):
+    """The body of a function: a graph with inputs and outputs, inside another graph.
+
+    Tensors of graphs around it may be used freely; each becomes an input. A reference variable is captured as a
+    reference, so that a body can assign to it.
+
+    Attributes:
+      inputs: The placeholders that stand for the arguments, in the order of the function's parameters.
+      outputs: The tensors that the function returns.
+      structured_outputs: What the Python function returned, with tensors of this graph as leaves.
+      control_captures: Operations of outer graphs that nodes inside were told to wait for.
+
+    Args:
+      name: The function's name.
+      outer: The graph around it, the default graph if None.
+    """
+
+    def __init__(self, name: str, outer: Graph | None = None):
+        super().__init__()
+        self.name = name
+        outer = get_default_graph() if outer is None else outer
+        self.outer_graph = outer
+        self.inputs: list[Tensor] = []
+        self.outputs: list[Tensor] = []
+        self.structured_outputs: Any = None
+        self.control_captures: list[Operation] = []
+        self._captures: dict[Tensor, Tensor] = {}
+        self._seed = outer._seed
+        self._devices = outer._devices
+        self._container = outer._container
+        self._gradient_overrides = outer._gradient_overrides
+        self._variable_creator_stack = outer._variable_creator_stack
+        self._functions = outer._functions
+        self._function_gradients = outer._function_gradients
+        for key in list(outer._collections):
+            if key not in _SHARED:
+                self._collections[key] = list(outer._collections[key])
+        for key in _SHARED:
+            self._collections[key] = outer.get_collection_ref(key)
+
+    @property
+    def building_function(self) -> bool:
+        return True
+
+    @property
+    def captures(self) -> list[tuple[Tensor, Tensor]]:
+        """The tensors of outer graphs that are used inside, each with the placeholder that stands for it."""
+        return list(self._captures.items())
+
+    @property
+    def external_captures(self) -> list[Tensor]:
+        return list(self._captures)
+
+    @property
+    def root(self) -> Graph:
+        """The graph around all others."""
+        graph: Graph = self
+        while graph.outer_graph is not None:
+            graph = graph.outer_graph
+        return graph
+
+    def _version_changed(self) -> None:
+        super()._version_changed()
+        # Plans belong to sessions, and sessions run the outermost graph.
+        if self.outer_graph is not None:
+            self.outer_graph._version_changed()
+
+    # -- inputs ------------------------------------------------------------------------------------------------
+    def placeholder(self, dtype: Any, dims: Shape = None, name: str | None = None) -> Tensor:
+        """Adds a placeholder, without making it an input."""
+        kind = hooks.lookup_kind("Placeholder")
+        attrs = {"dtype": dtype.base_dtype, "shape": dims}
+        controls, self._control_stack = self._control_stack, []
+        try:
+            op = super().add(kind, name, (), attrs, [dtype])
+        finally:
+            self._control_stack = controls
+        return op._outputs[0]
+
+    def add_input(self, like: Tensor, name: str | None = None, dims: Any = ...) -> Tensor:
+        """Adds an input that takes what `like` gives; its shape may be said to be less known."""
+        inner = self.placeholder(like._dtype, like._dims if dims is ... else dims, name)
+        inner._handle_data = like._handle_data
+        self.inputs.append(inner)
+        return inner
+
+    def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
+        """Returns the tensor of this graph that stands for one of an outer graph.
+
+        Raises:
+          ValueError: `tensor` is of a graph that is not around this one.
+        """
+        if tensor._op._graph is self:
+            return tensor
+        found = self._captures.get(tensor)
+        if found is None:
+            self._check_around(tensor)
+            found = self.add_input(tensor, name or tensor._op._name)
+            self._captures[tensor] = found
+        return found
+
+    def _check_around(self, tensor: Tensor) -> None:
+        graph: Graph | None = self.outer_graph
+        while graph is not None:
+            if graph is tensor._op._graph:
+                return
+            graph = graph.outer_graph
+        raise ValueError(
+            f"{tensor} is of a function's body (or of another graph) and can't be used outside it; return it from the "
+            "function instead."
+        )
+
+    # -- nodes -------------------------------------------------------------------------------------------------
+    def add(
+        self,
+        kind: Any,
+        name: str | None,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        types: list[Any],
+        frames: Frames | None = None,
+    ) -> Operation:
+        """Adds one node; inputs of outer graphs are captured."""
+        for t in inputs:
+            if t._op._graph is not self:
+                inputs = tuple([self.capture(each) for each in inputs])
+                break
+        return super().add(kind, name, inputs, attrs, types, frames)
+
+    def control_dependencies(self, control_inputs: Any) -> ControlDependencies:
+        """Returns a block inside which nodes wait for others; operations of outer graphs the whole function awaits."""
+        if control_inputs is None:
+            return super().control_dependencies(None)
+        inside = []
+        for each in control_inputs:
+            op = _operation(each)
+            if op is not None and op._graph is not self:
+                if op not in self.control_captures:
+                    self.control_captures.append(op)
+            else:
+                inside.append(each)
+        return super().control_dependencies(inside)
+
+
+def _operation(value: Any) -> Operation | None:
+    if isinstance(value, Operation):
+        return value
+    if isinstance(value, Tensor):
+        return value._op
+    handle = getattr(value, "_handle", None)
+    if isinstance(handle, Tensor):
+        return value.op  # type: ignore[no-any-return]
+    convert = getattr(value, "_as_graph_element", None)
+    element = convert() if convert is not None else getattr(value, "op", None)
+    return element._op if isinstance(element, Tensor) else element if isinstance(element, Operation) else None
+
+
+class Function:
+    """A function that nodes call by name.
+
+    Attributes:
+      name: Its name.
+      graph: Its body.
+      inputs: The placeholders for its arguments.
+      outputs: What it returns; several functions may share a body and return different parts of it.
+      gradient_name: The name of the function that is its gradient, or None.
+    """
+
+    # Set by headrace.graphdef: Function -> FunctionDef.
+    to_definition: Callable[[Any], Any] | None = None
+
+    def __init__(self, name: str, graph: FuncGraph, inputs: Sequence[Tensor], outputs: Sequence[Tensor]):
+        self.name = name
+        self.graph = graph
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.gradient_name: str | None = None
+        self.facts: dict[Any, Any] = {}  # what passes found out about the body
+        self._ops: list[Operation] | None = None
+
+    @property
+    def definition(self) -> Any:
+        """The function as a FunctionDef message."""
+        assert Function.to_definition is not None
+        return Function.to_definition(self)
+
+    @property
+    def body(self) -> list[Operation]:
+        """The nodes that the outputs need, in the order of their creation, without the placeholders of the inputs."""
+        if self._ops is None:
+            arguments = {t._op for t in self.inputs}
+            found: set[Operation] = set()
+            todo = [t._op for t in self.outputs]
+            while todo:
+                op = todo.pop()
+                if op not in found and op not in arguments:
+                    found.add(op)
+                    todo.extend(t._op for t in op._inputs)
+                    todo.extend(op._control_inputs)
+            self._ops = sorted(found, key=lambda op: op._id)
+        return self._ops
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether calling it may do more than compute its outputs."""
+        return any(op.kind.is_stateful for op in self.body)
+
+    def add_to_graph(self, graph: Graph) -> None:
+        graph._functions.setdefault(self.name, self)
+
+    def __repr__(self) -> str:
+        return f"<function {self.name}>"
+
+
+def function_named(graph: Graph, name: str) -> Any:
+    """Returns the function of this name that nodes of a graph may call.
+
+    Raises:
+      KeyError: There is none.
+    """
+    found = graph._functions.get(name)
+    if found is None:
+        raise KeyError(f"Function {name} is not defined.")
+    return found if isinstance(found, Function) else found.function(graph)
+
+
+def holds_resource(tensor: Tensor) -> bool:
+    """Whether a tensor leads to state: a reference, or a resource's handle."""
+    return tensor._dtype.is_ref or tensor._dtype is resource_type

@@ -1,0 +1,136 @@
+"""Bodies of branches and loops: Python functions become FuncGraphs, and FuncGraphs functions of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.graph import Graph, Operation, Tensor, get_default_graph
+from headrace.graph.func_graph import FuncGraph, Function
+from headrace.graph.structure import flatten, is_composite, pack_like
+from headrace.opdef.attrs import FuncRef
+from headrace.opdef.convert import convert_to_tensor
+from headrace.opdef.registry import raw
+from headrace.shapes import Shape
+
+
+def body_of(
+    name: str,
+    function: Callable[..., Any],
+    arguments: Callable[[FuncGraph], Any] | None = None,
+    pred: Any = None,
+) -> FuncGraph:
+    """Returns the FuncGraph of what a Python function builds; its results are the outputs.
+
+    Args:
+      name: The function's name.
+      function: The Python function. Operations that it returns become booleans that wait for them.
+      arguments: Given the new graph, makes the arguments that `function` is called with.
+      pred: What the booleans that stand for operations hold, True if None.
+    """
+    body = FuncGraph(name, get_default_graph())
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, Operation):
+            with body.control_dependencies([value]):
+                return raw.Identity(True if pred is None else pred)
+        if value is None or is_composite(value) or type(value).__name__ == "TensorArray":
+            return value
+        return body.capture(convert_to_tensor(value))
+
+    with body.as_default():
+        result = function(*(() if arguments is None else arguments(body)))
+        structure = pack_like(result, [leaf(v) for v in flatten(result)])
+        body.structured_outputs = structure
+        body.outputs = [
+            body.capture(convert_to_tensor(t)) for t in flatten(structure, composites=True) if t is not None
+        ]
+    return body
+
+
+def same_inputs(bodies: Sequence[FuncGraph]) -> list[Tensor]:
+    """Gives bodies the same inputs: whatever one of them captures. Returns the captured tensors."""
+    outer = list(dict.fromkeys(t for body in bodies for t in body.external_captures))
+    for body in bodies:
+        known = dict(body.captures)
+        inputs = []
+        for t in outer:
+            inner = known.get(t)
+            if inner is None:
+                inner = body.placeholder(t._dtype, t._dims)
+                inner._handle_data = t._handle_data
+            inputs.append(inner)
+        body.inputs = inputs
+        body._captures = dict(zip(outer, inputs, strict=True))
+    return outer
+
+
+def common_shapes(bodies: Sequence[FuncGraph]) -> list[Shape]:
+    """Returns the shape of each output as far as all bodies agree on it."""
+    out = []
+    for outputs in zip(*[body.outputs for body in bodies], strict=True):
+        dims = outputs[0]._dims
+        for t in outputs[1:]:
+            dims = agreed(dims, t._dims)
+        out.append(dims)
+    return out
+
+
+def agreed(a: Shape, b: Shape) -> Shape:
+    """Returns what two shapes have in common."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(m if m == n else None for m, n in zip(a, b, strict=True))
+
+
+def add_function(
+    graph: Graph, body: FuncGraph, outputs: Sequence[Tensor] | None = None, name: str = ""
+) -> FuncRef:
+    """Adds a body to a graph's functions; returns what refers to it in attrs."""
+    name = name or body.name
+    graph._functions[name] = Function(name, body, body.inputs, body.outputs if outputs is None else outputs)
+    graph._version_changed()
+    return FuncRef(name)
+
+
+def function_name(graph: Graph, scope: str, ending: str) -> str:
+    """Returns a name for a new function: that of the scope, with `_` for `/`, the ending and a number."""
+    base = f"{scope.strip('/').replace('/', '_')}_{ending}"
+    number = len(graph._functions)
+    while f"{base}_{number}" in graph._functions:
+        number += 1
+    # Held so that two bodies that are built one after the other get different names.
+    graph._functions.setdefault(f"{base}_{number}", None)
+    return f"{base}_{number}"
+
+
+def branches_node(
+    bodies: Sequence[FuncGraph], name: str | None, make: Callable[[bool, list[Tensor], list[FuncRef]], Any]
+) -> Operation:
+    """Adds the node that chooses between bodies.
+
+    Args:
+      bodies: The branches.
+      name: The scope that the node is named after.
+      make: Called with whether a branch is stateful, the inputs, and references to the branches; adds the node.
+    """
+    graph = get_default_graph()
+    inputs = same_inputs(bodies)
+    references = [add_function(graph, body) for body in bodies]
+    stateful = any(graph._functions[body.name].is_stateful for body in bodies)
+    waits = list(dict.fromkeys(c for body in bodies for c in body.control_captures))
+    with graph.control_dependencies(waits):
+        node: Operation = make(stateful, inputs, references)
+    for t, inner in zip(node.outputs, bodies[0].outputs, strict=False):
+        t._handle_data = inner._handle_data
+    return node
+
+
+def identities(node: Operation, outputs: Sequence[Tensor] | None = None) -> list[Tensor]:
+    """Returns a tensor of its own for each output of a node."""
+    out = []
+    for t in node.outputs if outputs is None else outputs:
+        same = raw.Identity(t, name="Identity")
+        same._handle_data = t._handle_data
+        out.append(same)
+    return out
