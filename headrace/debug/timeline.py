@@ -219,7 +219,8 @@ class _Picture:
             )
         maximums = {}
         for allocator, steps in changes.items():
-            held, most, alive = 0, AllocationMaximum(0, 0, set()), set()
+            held, most = 0, AllocationMaximum(0, 0, set())
+            alive: set[str] = set()
             for when, change, name in sorted(steps):
                 held += change
                 (alive.add if change >= 0 else alive.discard)(name)
