@@ -1,0 +1,1 @@
+"""tf.contrib: each part loads on its first touch."""

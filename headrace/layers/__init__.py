@@ -1,0 +1,1 @@
+"""Layers, losses and metrics: what builds models out of ops and variables."""
