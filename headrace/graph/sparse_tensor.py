@@ -15,6 +15,9 @@ from headrace.tensor_shape import TensorShape
 SparseTensorValue = collections.namedtuple("SparseTensorValue", ["indices", "values", "dense_shape"])
 export_value("SparseTensorValue", SparseTensorValue)
 
+# Where a static shape may come from, as in TensorFlow; what other ops compute only the step knows.
+_FOLLOWED = frozenset("Const Shape Pack ConcatV2 StridedSlice Cast Fill Range Placeholder".split())
+
 
 @export("SparseTensor", "sparse.SparseTensor")
 class SparseTensor:
@@ -73,6 +76,9 @@ class SparseTensor:
 
     @property
     def shape(self) -> TensorShape:
+        if self._dense_shape.op.type not in _FOLLOWED:
+            (rank,) = self._dense_shape.shape.with_rank(1).as_list()
+            return TensorShape(None if rank is None else [None] * rank)
         return TensorShape(hooks.constant_as_shape(self._dense_shape))
 
     def get_shape(self) -> TensorShape:

@@ -1,6 +1,7 @@
 """Hash functions on bytes: FarmHash's Fingerprint64, MurmurHash64A and SipHash-2-4.
 
-All are written from their published descriptions; what they return is fixed forever, since models depend on it.
+All are written from their published descriptions; what they return is fixed forever:
+models depend on it.
 """
 
 from __future__ import annotations

@@ -55,6 +55,7 @@ def string_to_number_host(string_tensor, *, out_type):
 
 @StringToNumber.cases
 def string_to_number_cases(case):
+    case(["15", "-2"], gives=[15.0, -2.0])
     case(["1.5", "-2e3", " 3 ", "inf", "1e50"], gives=[1.5, -2000.0, 3.0, np.inf, np.inf])
     case(["15", "-2", " 7 "], out_type="int64", gives=np.array([15, -2, 7]))
     case(["0.1", "0x10"], out_type="double", gives=np.array([0.1, 16.0]))
