@@ -221,7 +221,8 @@ def prepend_name_scope(name: str, import_scope: str | None) -> str:
 def init_scope() -> Iterator[None]:
     """Lifts the nodes made inside out of control dependencies and function bodies.
 
-    Inside a function's graph the outermost graph becomes the default.
+    Inside a function's graph the outermost graph becomes the default. Device blocks stay in force; inside colocation,
+    which clears them, those around the enclosing `init_scope` do.
     """
     graph = get_default_graph()
     scope = graph.get_name_scope()
@@ -233,7 +234,14 @@ def init_scope() -> Iterator[None]:
             exits.enter_context(outer.as_default())
         exits.enter_context(outer.name_scope(scope + "/" if scope else None))
         exits.enter_context(outer.control_dependencies(None))
-        yield
+        devices = outer._devices
+        chosen = graph._devices or graph._init_devices
+        saved = outer._init_devices
+        outer._devices = outer._init_devices = chosen
+        try:
+            yield
+        finally:
+            outer._devices, outer._init_devices = devices, saved
 
 
 export("init_scope")(init_scope)

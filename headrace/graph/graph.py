@@ -37,6 +37,7 @@ class Graph:
         self._name_stack = ""
         self._control_stack: list[ControlDependencies] = []
         self._devices = DeviceScopes()
+        self._init_devices = DeviceScopes()
         self._colocation: tuple[tuple[Operation, DeviceScopes], ...] = ()
         self._attr_scope_map: dict[str, Any] = {}
         self._gradient_overrides: dict[str, str] = {}

@@ -123,7 +123,8 @@ def cast(x, dtype, name=None):
       TypeError: `x` can't be cast to `dtype`.
     """
     target = as_dtype(dtype).base_dtype
-    if isinstance(x, Tensor) and x.dtype is target:
+    # A resource variable of that type is not read here, but where the result is used.
+    if (isinstance(x, Tensor) or hasattr(x, "_read_variable_op")) and x.dtype is target:
         return x
     with name_scope(name, "Cast", [x]) as scope:
         if is_sparse(x):

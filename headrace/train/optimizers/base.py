@@ -214,7 +214,7 @@ class Optimizer:
         """Returns the operation that counts a step after the updates."""
         with control_dependencies([self._finish(updates, "update")]), colocate_with(global_step.op):
             if slots.is_resource(global_step):
-                one = convert_to_tensor(1, dtype=global_step.dtype, name="value")
+                one = convert_to_tensor(1, dtype=global_step.dtype)
                 return raw.AssignAddVariableOp(global_step.handle, one, name=scope)
             ref = global_step._ref() if isinstance(global_step, Variable) else global_step
             return raw.AssignAdd(ref, 1, name=scope)

@@ -7,6 +7,7 @@ from typing import Any
 from headrace.export import export
 from headrace.opdef import raw
 from headrace.train.optimizers.kernels import KernelOptimizer
+from headrace.train.slots import is_resource
 
 
 @export("train.GradientDescentOptimizer")
@@ -34,7 +35,7 @@ class GradientDescentOptimizer(KernelOptimizer):
         return raw.ScatterSub(var._ref(), grad.indices, rows, use_locking=self._use_locking).op
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
-        return raw.ResourceScatterAdd(handle.handle, indices, -grad * self._tensors["_learning_rate"])
+        return raw.ResourceScatterAdd(handle.handle, indices, -grad * self._learning_rate)
 
 
 @export("train.ProximalGradientDescentOptimizer")
@@ -68,12 +69,13 @@ class ProximalGradientDescentOptimizer(KernelOptimizer):
         self._l1_regularization_strength = l1_regularization_strength
         self._l2_regularization_strength = l2_regularization_strength
 
+    def _scalars(self) -> list[Any]:
+        # As they are, not in the variable's type: TensorFlow casts them in one case of four only.
+        return [self._tensors[attribute] for attribute, _ in self._hyper]
+
     def _kernel(self, grad: Any, var: Any) -> Any:
-        return self._apply(
-            "ApplyProximalGradientDescent", var, [], *[attribute for attribute, _ in self._hyper], grad
-        )
+        return self._apply("ApplyProximalGradientDescent", var, [], *self._scalars(), grad)
 
     def _row_kernel(self, grad: Any, var: Any, indices: Any) -> Any:
-        return self._apply(
-            "SparseApplyProximalGradientDescent", var, [], *[a for a, _ in self._hyper], grad, indices
-        )
+        scalars = [a for a, _ in self._hyper] if is_resource(var) else self._scalars()
+        return self._apply("SparseApplyProximalGradientDescent", var, [], *scalars, grad, indices)
