@@ -120,22 +120,24 @@ class FuncGraph(Graph):
         """
         if tensor._op._graph is self:
             return tensor
+        name = name or tensor._op._name
+        tensor = self._in_outer(tensor, name)
         found = self._captures.get(tensor)
         if found is None:
-            self._check_around(tensor)
-            found = self.add_input(tensor, name or tensor._op._name)
+            found = self.add_input(tensor, name)
             self._captures[tensor] = found
         return found
 
-    def _check_around(self, tensor: Tensor) -> None:
-        graph: Graph | None = self.outer_graph
-        while graph is not None:
-            if graph is tensor._op._graph:
-                return
-            graph = graph.outer_graph
+    def _in_outer(self, tensor: Tensor, name: str) -> Tensor:
+        """Returns the tensor of the graph around this one that stands for one of a graph further out."""
+        outer = self.outer_graph
+        if tensor._op._graph is outer:
+            return tensor
+        if isinstance(outer, FuncGraph):
+            return outer.capture(tensor, name)
         raise ValueError(
-            f"{tensor} is of a function's body (or of another graph) and can't be used outside it; return it from the "
-            "function instead."
+            f"{tensor} is of a function's body (or of another graph) and can't be used outside it; return it from "
+            "the function instead."
         )
 
     # -- nodes -------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -84,11 +85,17 @@ def agreed(a: Shape, b: Shape) -> Shape:
 
 
 def add_function(
-    graph: Graph, body: FuncGraph, outputs: Sequence[Tensor] | None = None, name: str = ""
+    graph: Graph,
+    body: FuncGraph,
+    outputs: Sequence[Tensor] | None = None,
+    name: str = "",
+    inputs: Sequence[Tensor] | None = None,
 ) -> FuncRef:
     """Adds a body to a graph's functions; returns what refers to it in attrs."""
     name = name or body.name
-    graph._functions[name] = Function(name, body, body.inputs, body.outputs if outputs is None else outputs)
+    graph._functions[name] = Function(
+        name, body, body.inputs if inputs is None else inputs, body.outputs if outputs is None else outputs
+    )
     graph._version_changed()
     return FuncRef(name)
 
@@ -96,12 +103,12 @@ def add_function(
 def function_name(graph: Graph, scope: str, ending: str) -> str:
     """Returns a name for a new function: that of the scope, with `_` for `/`, the ending and a number."""
     base = f"{scope.strip('/').replace('/', '_')}_{ending}"
-    number = len(graph._functions)
-    while f"{base}_{number}" in graph._functions:
-        number += 1
-    # Held so that two bodies that are built one after the other get different names.
-    graph._functions.setdefault(f"{base}_{number}", None)
-    return f"{base}_{number}"
+    root = graph.root if isinstance(graph, FuncGraph) else graph
+    numbers = root.__dict__.setdefault("_function_numbers", itertools.count())
+    while True:
+        name = f"{base}_{next(numbers)}"
+        if name not in graph._functions:
+            return name
 
 
 def branches_node(

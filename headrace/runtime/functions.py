@@ -242,7 +242,7 @@ def _shapes_of(body: _Body, operands: Any, before: dict[VariableState, Any]) -> 
     """Traces a branch once for what it returns and writes; returns (shape, dtype) of each output, None if unused."""
 
     def probe() -> Any:
-        outputs, values, ok = body.run(operands, before)
+        outputs, values, _ = body.run(operands, before)
         return [jnp.zeros(()) if v is _UNUSED else jnp.asarray(v) for v in outputs], [
             jnp.asarray(values[s]) for s in body.written
         ]

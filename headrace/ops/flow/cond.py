@@ -33,7 +33,7 @@ def _if(cond, input, *, then_branch, else_branch, ctx):
 
 
 def _gradient(operation, *grads):
-    from headrace.autodiff.branches import branch_gradient
+    from headrace.ops.flow.branch_gradient import branch_gradient
 
     return branch_gradient(operation, grads)
 
