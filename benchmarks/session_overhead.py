@@ -34,7 +34,9 @@ def import_seconds() -> float:
     """Returns CPU seconds of `import headrace` in a fresh process."""
     code = "import time; t = time.process_time(); import headrace; print(time.process_time() - t)"
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    return min(float(subprocess.check_output([sys.executable, "-c", code], env=environment)) for _ in range(5))
+    return min(
+        float(subprocess.check_output([sys.executable, "-c", code], env=environment)) for _ in range(5)
+    )
 
 
 LENET = """

@@ -13,7 +13,6 @@ import time
 
 import numpy as np
 import tensorflow as tf
-
 from digits_picture import draw_mistakes
 
 flags = tf.app.flags

@@ -112,7 +112,8 @@ class Trace:
             return
         # Rules see JAX arrays, except for what they asked to be static.
         values = [
-            jnp.asarray(v) if type(v) is np.ndarray and not static and not untouched else v for v, static in flat
+            jnp.asarray(v) if type(v) is np.ndarray and not static and not untouched else v
+            for v, static in flat
         ]
         keywords = rule.keywords(op.attrs, plan.type_attrs)
         if rule.wants_ctx:

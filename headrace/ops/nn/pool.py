@@ -138,7 +138,8 @@ def max_pool_cases(case):
     case.fails("[8,8,3]", match="must be rank 4 but is rank 3", **_IN_TWOS)
     case.fails("[1,8,8,3]", match="Negative dimension size caused by subtracting 20 from 8",
                ksize=[1, 20, 20, 1], strides=[1, 1, 1, 1], padding="VALID")  # fmt: skip
-    case.fails((np.zeros((2, 2, 2, 1), np.float32),), match="not yet supported on the batch dimension", raises=UnimplementedError,
+    case.fails((np.zeros((2, 2, 2, 1), np.float32),), match="not yet supported on the batch",
+               raises=UnimplementedError,
                ksize=[2, 1, 1, 1], strides=[1, 1, 1, 1], padding="SAME")  # fmt: skip
 
 

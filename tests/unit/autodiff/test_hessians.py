@@ -35,7 +35,9 @@ def test_of_a_matrix_has_its_dimensions_twice():
 def test_of_a_linear_function_is_zero():
     x = tf.placeholder(tf.float32, [2])
     with tf.Session() as sess:
-        assert sess.run(tf.hessians(tf.reduce_sum(3.0 * x), x)[0], {x: [1.0, 2.0]}).tolist() == [[0.0, 0.0]] * 2
+        assert (
+            sess.run(tf.hessians(tf.reduce_sum(3.0 * x), x)[0], {x: [1.0, 2.0]}).tolist() == [[0.0, 0.0]] * 2
+        )
 
 
 def test_an_unknown_shape_is_refused():
