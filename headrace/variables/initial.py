@@ -10,7 +10,7 @@ from headrace.export import NAMES
 from headrace.graph import GraphKeys, Tensor, get_default_graph, name_scope
 from headrace.opdef import OPS
 
-_SOURCES = ("Variable", "VariableV2", "VarHandleOp")
+_SOURCES = ("Variable", "VariableV2")
 _SAFE = ("IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp")
 _WITHOUT_REFERENCE = {"RefSwitch": "Switch", "RefIdentity": "Identity"}
 
@@ -61,7 +61,7 @@ def guarded(name: str, value: Tensor) -> Tensor:
     new variable's name.
 
     Args:
-      name: The new variable's name, without numbers and scopes that it need not have.
+      name: The new variable's full name.
       value: The initial value.
     """
     if "cond" not in NAMES or not _depends_on_variables(value.op):

@@ -55,7 +55,7 @@ class RefVariable(Variable):
                 self._make(initial_value, dtype, shape, validate_shape, scope)
                 self._initializer_op = raw.Assign(
                     self._variable,
-                    guarded(scope.rstrip("/").rpartition("/")[2] or scope, self._initial_value),
+                    guarded(scope.rstrip("/"), self._initial_value),
                     validate_shape=validate_shape,
                 ).op
                 place = (

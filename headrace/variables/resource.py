@@ -90,9 +90,7 @@ class ResourceVariable(Variable):
             colocate_with(None, ignore_existing=True),
             device(self._handle.device or None),
         ):
-            self._initializer_op = raw.AssignVariableOp(
-                self._handle, guarded(name.rpartition("/")[2], value), name=assign_scope
-            )
+            self._initializer_op = raw.AssignVariableOp(self._handle, guarded(name, value), name=assign_scope)
         self._cached_value: Any = None
         with name_scope("Read"), device(self._handle.device or None):
             read = self._read()
