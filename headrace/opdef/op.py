@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.opdef import call, infer, notation
-from headrace.opdef.registry import OPS
+from headrace.opdef.registry import OPS, lookup
 from headrace.opdef.rules import Declare, Rule
 from headrace.opdef.signature import Signature
 
@@ -126,7 +126,7 @@ class Op:
         return f"<op {self.name}>"
 
     def __reduce__(self) -> Any:
-        return OPS.__getitem__, (self.name,)
+        return lookup, (self.name,)
 
 
 def op(text: str, *, shape: Any = None, grad: Any = UNDECLARED, reads: str = "", **rules: Any) -> Op:

@@ -25,25 +25,34 @@ class FastGFile(file_io.FileIO):
     """The same as GFile, under a name that TensorFlow itself calls outdated."""
 
 
-export("gfile.Stat", "io.gfile.stat")(file_io.stat)
-stat = file_io.stat
+export("gfile.Stat")(file_io.stat)
 
 
-@export("gfile.Exists", "io.gfile.exists")
+@export("io.gfile.stat")
+def stat(path: Any) -> file_io.FileStatistics:
+    """Returns the length, the time of the last change and the kind of a file or directory.
+
+    Raises:
+      NotFoundError: There is no such file or directory.
+    """
+    return file_io.stat(path)
+
+
+@export("io.gfile.exists")
 def exists(path: Any) -> bool:
     """Says whether there is a file or directory of that name."""
     files, local = files_of(as_text(path))
     return bool(files.exists(local))
 
 
-@export("gfile.IsDirectory", "io.gfile.isdir")
+@export("io.gfile.isdir")
 def isdir(path: Any) -> bool:
     """Says whether the path is a directory."""
     files, local = files_of(as_text(path))
     return bool(files.isdir(local))
 
 
-@export("gfile.ListDirectory", "io.gfile.listdir")
+@export("io.gfile.listdir")
 def listdir(path: Any) -> list[str]:
     """Returns the names in a directory, in the order of the file system.
 
@@ -58,7 +67,7 @@ def listdir(path: Any) -> list[str]:
         return files.listdir(local)
 
 
-@export("gfile.MkDir", "io.gfile.mkdir")
+@export("io.gfile.mkdir")
 def mkdir(path: Any) -> None:
     """Makes a directory in one that exists; one that is there already is left alone.
 
@@ -72,7 +81,7 @@ def mkdir(path: Any) -> None:
             files.mkdir(local)
 
 
-@export("gfile.MakeDirs", "io.gfile.makedirs")
+@export("io.gfile.makedirs")
 def makedirs(path: Any) -> None:
     """Makes a directory and those above it; what is there already is left alone."""
     name = as_text(path)
@@ -84,7 +93,7 @@ def makedirs(path: Any) -> None:
             files.makedirs(local, exist_ok=True)
 
 
-@export("gfile.Remove", "io.gfile.remove")
+@export("io.gfile.remove")
 def remove(path: Any) -> None:
     """Deletes a file.
 
@@ -98,7 +107,7 @@ def remove(path: Any) -> None:
         files.rm_file(local)
 
 
-@export("gfile.DeleteRecursively", "io.gfile.rmtree")
+@export("io.gfile.rmtree")
 def rmtree(path: Any) -> None:
     """Deletes a directory with all that is in it.
 
@@ -249,3 +258,48 @@ def _matches(pattern: str) -> list[str]:
             if accepts(name) and (last or isdir(prefix + os.path.join(place, name)))
         ]
     return [prefix + place for place in found]
+
+
+# -- the first version's names, whose arguments are called otherwise --------------------------------------------
+
+
+@export("gfile.Exists")
+def Exists(filename: Any) -> bool:
+    """Says whether there is a file or directory of that name."""
+    return exists(filename)
+
+
+@export("gfile.IsDirectory")
+def IsDirectory(dirname: Any) -> bool:
+    """Says whether the path is a directory."""
+    return isdir(dirname)
+
+
+@export("gfile.ListDirectory")
+def ListDirectory(dirname: Any) -> list[str]:
+    """Returns the names in a directory; see `tf.io.gfile.listdir`."""
+    return listdir(dirname)
+
+
+@export("gfile.MkDir")
+def MkDir(dirname: Any) -> None:
+    """Makes a directory; see `tf.io.gfile.mkdir`."""
+    mkdir(dirname)
+
+
+@export("gfile.MakeDirs")
+def MakeDirs(dirname: Any) -> None:
+    """Makes a directory and those above it."""
+    makedirs(dirname)
+
+
+@export("gfile.Remove")
+def Remove(filename: Any) -> None:
+    """Deletes a file; see `tf.io.gfile.remove`."""
+    remove(filename)
+
+
+@export("gfile.DeleteRecursively")
+def DeleteRecursively(dirname: Any) -> None:
+    """Deletes a directory with all that is in it; see `tf.io.gfile.rmtree`."""
+    rmtree(dirname)

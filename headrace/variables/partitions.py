@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from headrace.dtypes import float32
 from headrace.export import NAMES, export
 from headrace.graph import Tensor, name_scope
 from headrace.opdef import raw
@@ -362,7 +363,7 @@ def create_partitioned_variables(
     shape: Any,
     slicing: Any,
     initializer: Any,
-    dtype: Any = "float32",
+    dtype: Any = float32,
     trainable: bool = True,
     collections: Any = None,
     name: Any = None,

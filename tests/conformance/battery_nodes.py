@@ -79,10 +79,22 @@ class Call:
         return self.kind.node(*grouped, name=name, **self.given_attrs()), feeds
 
 
+def typed(operands: Any) -> list[Any]:
+    """Returns operands with arrays as constants of their own type; ops cast bare ones to a type they prefer."""
+    out = []
+    for operand in operands:
+        if isinstance(operand, tuple):
+            operand = tuple(typed(operand))
+        elif isinstance(operand, (np.ndarray, np.generic)):
+            operand = tf.constant(operand)
+        out.append(operand)
+    return out
+
+
 def call_of(name: str, case: Any, label: str) -> Call:
     """Converts a recorded case's operands by building its node once, in a graph of its own."""
     with tf.Graph().as_default():
-        node = OPS[name].node(*case.operands, **case.attrs)
+        node = OPS[name].node(*typed(case.operands), **case.attrs)
     return _converted(node, case, label)
 
 
@@ -93,7 +105,7 @@ def refused_call(name: str, failure: Any) -> Call:
     kind.rules = {slot: rule for slot, rule in rules.items() if slot != "shape"}
     try:
         with tf.Graph().as_default():
-            node = kind.node(*failure.inputs, **failure.attrs)
+            node = kind.node(*typed(failure.inputs), **failure.attrs)
     finally:
         kind.rules = rules
     return _converted(node, failure, name)

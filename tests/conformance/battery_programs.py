@@ -65,8 +65,12 @@ class Steps:
                 f"{shapes.to_text(tensor._dims)}"
             )
         if gives is not None:
-            values = list(got) if isinstance(fetch, (list, tuple)) else [got]
-            wanted = list(gives) if isinstance(fetch, (list, tuple)) else [gives]
+            values, wanted = [got], [gives]
+            if isinstance(fetch, (list, tuple)):
+                values = list(got)
+                # A list output of one tensor may be given without the list.
+                alone = len(values) == 1 and np.shape(gives) == np.shape(values[0])
+                wanted = [gives] if alone else list(gives)
             assert len(values) == len(wanted), f"{where}: {len(wanted)} values are expected of {len(values)}"
             for value, want in zip(values, wanted, strict=True):
                 wrong = "" if want is None else battery_values.difference(value, want, tol)

@@ -90,7 +90,9 @@ def population_count_cases(case):
 
 
 def _wrapper(public: str, name: str, doc: str) -> None:
-    def wrapper(x: Any, y: Any, name: str | None = None, op_name: str = name) -> Any:
+    op_name = name
+
+    def wrapper(x: Any, y: Any, name: str | None = None) -> Any:
         return getattr(raw, op_name)(x, y, name=name)
 
     wrapper.__name__ = public

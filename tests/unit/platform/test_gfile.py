@@ -277,4 +277,4 @@ def test_other_schemes(place):
 def test_the_twins_are_one():
     assert tf.gfile.Open is tf.gfile.GFile is tf.io.gfile.GFile
     assert tf.gfile.FastGFile is not tf.gfile.GFile
-    assert tf.gfile.Exists is tf.io.gfile.exists
+    assert tf.gfile.Exists(filename=".") and tf.io.gfile.exists(path=".")
