@@ -1,0 +1,274 @@
+"""While and tf.while_loop: a body that is called on its own results as long as a condition holds."""
+
+from __future__ import annotations
+
+from headrace import dtypes, shapes
+from headrace.graph import Tensor, get_default_graph, name_scope
+from headrace.graph.structure import check_same, flatten, is_nested, pack_like
+from headrace.opdef import convert_to_tensor, export, op, raw
+from headrace.opdef.bodies import add_function, body_of, function_name, identities
+from headrace.tensor_shape import TensorShape, to_tuple
+
+_TEXT = """
+    {name}(input: T) -> (output: T)
+      T: list(type) >= 0
+      cond: func
+      body: func
+      output_shapes: list(shape) = []
+      parallel_iterations: int = 10
+      {flag}
+
+    Calls `body` on its own results as long as `cond` of them is true.
+"""
+
+
+def _shape(input, *, output_shapes):
+    return list(output_shapes) if output_shapes else [None] * len(input)
+
+
+def _while(input, *, cond, body, ctx):
+    return ctx.loop(cond, body, input)
+
+
+def _gradient(operation, *grads):
+    raise NotImplementedError(
+        f"The gradient of the loop '{operation.name}' (op type: {operation.type}) is not built yet: tf.while_loop can "
+        "be run, but not differentiated."
+    )
+
+
+def _declare(name, flag):
+    declared = op(_TEXT.format(name=name, flag=flag), shape=_shape, grad=_gradient)
+    declared.host(_while, untouched=True, calls=True)
+    declared.lower(_while, untouched=True, calls=True)
+    return declared
+
+
+While = _declare("While", "stateful")
+StatelessWhile = _declare("StatelessWhile", "")
+
+_VARYING = (
+    "To allow the shape to vary across iterations, use the `shape_invariants` argument of tf.while_loop to specify a "
+    "less-specific shape."
+)
+
+
+@export("while_loop")
+def while_loop(
+    cond,
+    body,
+    loop_vars,
+    shape_invariants=None,
+    parallel_iterations=10,
+    back_prop=True,
+    swap_memory=False,
+    name=None,
+    maximum_iterations=None,
+    return_same_structure=False,
+):
+    """Returns the loop variables as they are once `cond` of them is false.
+
+    Args:
+      cond: A function of the loop variables that returns a scalar boolean tensor.
+      body: A function of the loop variables that returns their next values, in the same structure.
+      loop_vars: What they start with: a list or tuple of tensors or nested structures of tensors.
+      shape_invariants: For each loop variable a shape that it has in all iterations, by default that of its start.
+      parallel_iterations: How many iterations TensorFlow may run at once; it has no effect on results.
+      back_prop: Whether gradients may be asked for.
+      swap_memory: Not used.
+      name: The scope's name.
+      maximum_iterations: The most iterations to run, a number or a scalar tensor.
+      return_same_structure: Returns a list of one element as such, not the element alone.
+
+    Raises:
+      TypeError: `cond` or `body` can't be called, or a type changes in the loop.
+      ValueError: There are no loop variables, a structure or a shape changes in the loop.
+    """
+    if not loop_vars:
+        raise ValueError("No loop variables provided")
+    if not callable(cond):
+        raise TypeError("cond must be callable.")
+    if not callable(body):
+        raise TypeError("body must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("parallel_iterations must be a positive integer.")
+    if not is_nested(loop_vars):
+        loop_vars = [loop_vars]
+    with name_scope(name, "while", loop_vars if isinstance(loop_vars, (list, tuple)) else None) as scope:
+        return _loop(
+            cond,
+            body,
+            loop_vars,
+            shape_invariants,
+            parallel_iterations,
+            maximum_iterations,
+            return_same_structure,
+            scope,
+        )
+
+
+def _loop(cond, body, loop_vars, invariants, parallel_iterations, maximum, same_structure, scope):
+    graph = get_default_graph()
+    start = [convert_to_tensor(v) for v in flatten(loop_vars, composites=True)]
+    loop_vars = pack_like(loop_vars, start, composites=True)
+    dims = _invariant_shapes(loop_vars, start, invariants)
+    has_maximum = maximum is not None
+    limit = convert_to_tensor(maximum if has_maximum else -1, dtypes.int32, name="maximum_iterations")
+    if limit._dims:
+        raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")
+    counter = convert_to_tensor(0, dtypes.int32, name="loop_counter")
+    names = [function_name(graph, scope, which) for which in ("cond", "body")]
+
+    def arguments(inside):
+        first = [inside.add_input(t, t.op.name) for t in (counter, limit)]
+        rest = []
+        for t, shape in zip(start, dims, strict=True):
+            placeholder = inside.add_input(_value_like(t), "Placeholder", shape)
+            placeholder._handle_data = t._handle_data
+            rest.append(placeholder)
+        return [first, pack_like(loop_vars, rest, composites=True)]
+
+    def test(first, variables):
+        result = cond(*_as_arguments(variables))
+        if isinstance(result, bool):
+            result = convert_to_tensor(result)
+        result = convert_to_tensor(result)
+        if result.dtype.base_dtype is not dtypes.bool:
+            raise TypeError(
+                f"Input 'input' of 'LoopCond' Op has type {result.dtype.base_dtype.name} that does not match expected "
+                "type of bool."
+            )
+        if result._dims:
+            raise ValueError(
+                f"Shape must be rank 0 but is rank {len(result._dims)} for '{scope}LoopCond' (op: 'LoopCond') with "
+                f"input shapes: {shapes.to_text(result._dims)}."
+            )
+        return raw.LogicalAnd(raw.Less(*first), result) if has_maximum else result
+
+    returned = []
+
+    def work(first, variables):
+        result = body(*_as_arguments(variables))
+        if any(v is None for v in flatten(result)):
+            raise ValueError("None values not supported.")
+        result = _in_structure_of(result, loop_vars)
+        returned.append(result)
+        leaves = [convert_to_tensor(v) for v in flatten(result, composites=True)]
+        return [first[0] + 1, first[1], *leaves]
+
+    test_body = body_of(names[0], test, arguments)
+    work_body = body_of(names[1], work, arguments)
+    _check_results(start, dims, work_body.outputs[2:])
+    node = _node(graph, [test_body, work_body], [counter, limit, *start], dims, parallel_iterations, scope)
+    flat = identities(node)[2 : 2 + len(start)]
+    result = pack_like(returned[0] if not same_structure else loop_vars, flat, composites=True)
+    if not same_structure and isinstance(result, (list, tuple)) and len(result) == 1:
+        return result[0]
+    return result
+
+
+def _as_arguments(variables):
+    return variables if isinstance(variables, (list, tuple)) else [variables]
+
+
+def _value_like(tensor):
+    """Returns a stand-in with a tensor's type, which is never a reference: a loop variable is a value."""
+    if not tensor.dtype.is_ref:
+        return tensor
+    return Tensor(tensor.op, tensor.value_index, tensor.dtype.base_dtype, tensor._dims)
+
+
+def _in_structure_of(result, loop_vars):
+    """Returns a body's result as a sequence like the loop variables.
+
+    Raises:
+      ValueError: The structures differ.
+    """
+    if not isinstance(result, (list, tuple)) or hasattr(result, "_fields"):
+        result = [result]
+    check_same(list(loop_vars), list(result))
+    return result
+
+
+def _invariant_shapes(loop_vars, start, invariants):
+    """Returns for each flat loop variable the shape that it has in all iterations.
+
+    Raises:
+      ValueError: One contradicts the shape that its variable starts with.
+    """
+    if invariants is None:
+        return [t._dims for t in start]
+    listed = _flat_shapes(invariants)
+    if len(listed) != len(start):
+        check_same(loop_vars, invariants, check_types=False)
+    for t, shape in zip(start, listed, strict=True):
+        if not _covers(shape, t._dims):
+            raise ValueError(
+                f"The shape invariant specified for {t.name} is not compatible with the initial shape of the loop "
+                f"variable. It enters the loop with shape {t.shape}, but the specified shape invariant is "
+                f"{TensorShape.of(shape)}."
+            )
+    return listed
+
+
+def _flat_shapes(invariants):
+    out = []
+    for each in flatten(invariants):
+        out.append(to_tuple(each))
+    return out
+
+
+def _covers(general, special):
+    """Whether every tensor of one shape is also of another, more general one."""
+    if general is None:
+        return True
+    if special is None or len(general) != len(special):
+        return False
+    return all(g is None or g == s for g, s in zip(general, special, strict=True))
+
+
+def _check_results(start, dims, results):
+    for t, shape, after in zip(start, dims, results, strict=True):
+        if after.dtype.base_dtype is not t.dtype.base_dtype:
+            raise TypeError(
+                f"Input tensor '{t.name}' enters the loop with type {t.dtype.base_dtype.name}, but has type "
+                f"{after.dtype.base_dtype.name} after one iteration."
+            )
+        if not _covers(shape, after._dims):
+            raise ValueError(
+                f"Input tensor '{t.name}' enters the loop with shape {TensorShape.of(shape)}, but has shape "
+                f"{after.shape} after one iteration. {_VARYING}"
+            )
+
+
+def _node(graph, bodies, start, dims, parallel_iterations, scope):
+    """Adds the While node; what its functions capture becomes loop variables that stay as they are."""
+    captured = list(dict.fromkeys(t for body in bodies for t in body.external_captures))
+    for body in bodies:
+        known = dict(body.captures)
+        for t in captured:
+            if t not in known:
+                inner = body.placeholder(t._dtype, t._dims)
+                inner._handle_data = t._handle_data
+                known[t] = inner
+        body.inputs = [*body.inputs[: len(start)], *[known[t] for t in captured]]
+        body._captures = {t: known[t] for t in captured}
+    test, work = bodies
+    work.outputs = [*work.outputs, *work.inputs[len(start) :]]
+    references = [add_function(graph, body) for body in bodies]
+    waits = list(dict.fromkeys(c for body in bodies for c in body.control_captures))
+    output_shapes = [(), (), *dims, *[t._dims for t in captured]]
+    with graph.control_dependencies(waits):
+        node = raw.While.node(
+            [*start, *captured],
+            cond=references[0],
+            body=references[1],
+            output_shapes=output_shapes,
+            parallel_iterations=parallel_iterations,
+            _lower_using_switch_merge=True,
+            _num_original_outputs=len(output_shapes),
+            name=scope,
+        )
+    for t, source in zip(node.outputs, node.inputs, strict=True):
+        t._handle_data = source._handle_data
+    return node
