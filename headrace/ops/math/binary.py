@@ -95,13 +95,14 @@ def _integer(x: Any) -> bool:
     return x.dtype.kind in "iu"  # type: ignore[no-any-return]
 
 
-def _nonzero(y: Any) -> None:
-    if not np.all(y):
+def _nonzero(x: Any, y: Any) -> None:
+    if x.size and not np.all(y):  # nothing is divided where there is nothing to divide
         raise InvalidArgumentError(None, None, "Integer division by zero")
 
 
-def _checked(ctx: Any, y: Any) -> Any:
-    ctx.check(jnp.all(y != 0), "Integer division by zero")
+def _checked(ctx: Any, x: Any, y: Any) -> Any:
+    if x.size:
+        ctx.check(jnp.all(y != 0), "Integer division by zero")
     return jnp.where(y == 0, jnp.ones_like(y), y)
 
 
@@ -118,7 +119,7 @@ def truncated_quotient(x: Any, y: Any) -> Any:
     """Returns x / y rounded toward zero, as C divides."""
     if not _integer(x):
         return np.divide(x, y)  # the kernel leaves floats as they come
-    _nonzero(y)
+    _nonzero(x, y)
     if x.dtype.kind == "u":
         return x // y
     quotient = np.floor_divide(x, y)
@@ -128,7 +129,7 @@ def truncated_quotient(x: Any, y: Any) -> Any:
 def truncated_quotient_lower(x: Any, y: Any, *, ctx: Any) -> Any:
     if not _integer(x):
         return x / y
-    return jax.lax.div(*jnp.broadcast_arrays(x, _checked(ctx, y)))
+    return jax.lax.div(*jnp.broadcast_arrays(x, _checked(ctx, x, y)))
 
 
 def quotient(x: Any, y: Any) -> Any:
@@ -145,20 +146,20 @@ def real_quotient(x: Any, y: Any) -> Any:
 
 def floored_quotient(x: Any, y: Any) -> Any:
     if _integer(x):
-        _nonzero(y)
+        _nonzero(x, y)
         return np.floor_divide(x, y)
     return np.floor(np.divide(x, y))
 
 
 def floored_quotient_lower(x: Any, y: Any, *, ctx: Any) -> Any:
     if _integer(x):
-        return jnp.floor_divide(x, _checked(ctx, y))
+        return jnp.floor_divide(x, _checked(ctx, x, y))
     return jnp.floor(x / y)
 
 
 def floored_remainder(x: Any, y: Any) -> Any:
     if _integer(x):
-        _nonzero(y)
+        _nonzero(x, y)
         return np.remainder(x, y)
     return _floored_float_remainder(np, np.fmod(x, y), y)
 
@@ -170,19 +171,19 @@ def _floored_float_remainder(xp: Any, remainder: Any, y: Any) -> Any:
 
 def floored_remainder_lower(x: Any, y: Any, *, ctx: Any) -> Any:
     if _integer(x):
-        return jnp.remainder(x, _checked(ctx, y))
+        return jnp.remainder(x, _checked(ctx, x, y))
     return _floored_float_remainder(jnp, jax.lax.rem(*jnp.broadcast_arrays(x, y)), y)
 
 
 def truncated_remainder(x: Any, y: Any) -> Any:
     if _integer(x):
-        _nonzero(y)
+        _nonzero(x, y)
     return np.fmod(x, y)
 
 
 def truncated_remainder_lower(x: Any, y: Any, *, ctx: Any) -> Any:
     if _integer(x):
-        y = _checked(ctx, y)
+        y = _checked(ctx, x, y)
     return jax.lax.rem(*jnp.broadcast_arrays(x, y))
 
 
@@ -246,8 +247,9 @@ binary("Sub", QUOTIENTS, np.subtract, lambda x, y: x - y, gradients.sub_grad, do
        cases=[([1.0, 2.0], [10.0], [-9.0, -8.0])])  # fmt: skip
 binary("Mul", QUOTIENTS, np.multiply, lambda x, y: x * y, gradients.mul_grad, doc="x * y.", flags="commutative",
        cases=[([1.0, 2.0], [10.0], [10.0, 20.0]), (i32(2**30), i32(4), i32(0))])  # fmt: skip
-_TRUNCATED = [(i32(7, -7, 7, -7), i32(2, 2, -2, -2), i32(3, -3, -3, 3))]
-_FLOORED = [(i32(7, -7, 7, -7), i32(2, 2, -2, -2), i32(3, -4, -4, 3))]
+_NOTHING = (i32(), i32(0), i32())  # no number is divided by this zero
+_TRUNCATED = [_NOTHING, (i32(7, -7, 7, -7), i32(2, 2, -2, -2), i32(3, -3, -3, 3))]
+_FLOORED = [_NOTHING, (i32(7, -7, 7, -7), i32(2, 2, -2, -2), i32(3, -4, -4, 3))]
 binary("Div", QUOTIENTS, quotient, quotient_lower, gradients.div_grad,
        doc="x / y, rounded toward 0 for integers.", cases=_TRUNCATED)  # fmt: skip
 binary("RealDiv", QUOTIENTS, real_quotient, quotient_lower, gradients.real_div_grad, doc="x / y.",
@@ -256,14 +258,19 @@ binary("FloorDiv", QUOTIENTS, floored_quotient, floored_quotient_lower, gradient
        cases=[*_FLOORED, ([7.0, -7.0], [2.0], [3.0, -4.0])])  # fmt: skip
 binary("TruncateDiv", QUOTIENTS, truncated_quotient, truncated_quotient_lower, gradients.two_nones,
        doc="x / y, rounded toward 0.", cases=_TRUNCATED)  # fmt: skip
-_REMAINDER = [(i32(7, -7, 7, -7), i32(2, 2, -2, -2), i32(1, -1, 1, -1)), ([7.5, -7.5], [2.0], [1.5, -1.5])]
+_REMAINDER = [
+    _NOTHING,
+    (i32(7, -7, 7, -7), i32(2, 2, -2, -2), i32(1, -1, 1, -1)),
+    ([7.5, -7.5], [2.0], [1.5, -1.5]),
+]
 binary("Mod", "{int32, int64, half, half, bfloat16, float, double}", truncated_remainder, truncated_remainder_lower,
        doc="The remainder of a division rounded toward 0.", cases=_REMAINDER)  # fmt: skip
 binary("TruncateMod", REMAINDERS, truncated_remainder, truncated_remainder_lower,
        doc="The remainder of a division rounded toward 0.", cases=_REMAINDER)  # fmt: skip
 binary("FloorMod", REMAINDERS, floored_remainder, floored_remainder_lower, gradients.floor_mod_grad,
        doc="The remainder of a floored division: it has the sign of y.",
-       cases=[(i32(7, -7, 7, -7), i32(2, 2, -2, -2), i32(1, 1, -1, -1)), ([7.5, -7.5], [2.0], [1.5, 0.5])])  # fmt: skip
+       cases=[_NOTHING, (i32(7, -7, 7, -7), i32(2, 2, -2, -2), i32(1, 1, -1, -1)),
+              ([7.5, -7.5], [2.0], [1.5, 0.5])])  # fmt: skip
 binary("DivNoNan", INEXACT, *_no_nan("divide"), gradients.div_no_nan_grad, doc="x / y; 0 where y is 0.",
        cases=[([1.0, np.nan], [0.0], [0.0, 0.0]), ([3.0], [2.0], [1.5])])  # fmt: skip
 binary("MulNoNan", INEXACT, *_no_nan("multiply"), gradients.mul_no_nan_grad, doc="x * y; 0 where y is 0.",
