@@ -41,9 +41,12 @@ def can_lower(op: Operation) -> bool:
     for t in op._inputs:
         if not is_plain(t._dtype) and t._dtype.name != "resource":
             return False
-    if not all(is_plain(t._dtype) for t in op._outputs):
-        return False
-    return not op.kind.rules["lower"].options.get("calls") or can_lower_calls(op)
+    calls = op.kind.rules["lower"].options.get("calls")
+    for t in op._outputs:
+        # A loop hands on the handles that it captures.
+        if not is_plain(t._dtype) and not (calls and t._dtype.name == "resource"):
+            return False
+    return not calls or can_lower_calls(op)
 
 
 class Trace:

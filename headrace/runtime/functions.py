@@ -147,6 +147,7 @@ class _Body:
         self.has_checks = False
         self.checks: list[Any] = []
         self.unused: set[int] = set()
+        self.unmoved: set[int] = set()  # what a loop hands on as it is
         self.after: dict[VariableState, Any] = {}  # shape and dtype of each variable after a branch
 
     def run(
@@ -164,8 +165,8 @@ class _Body:
             raise NeedHost(self.op, f"the value of {need.tensor.name} has to be known") from None
         self.written = list(sub.written)
         self.unused = {i for i, v in enumerate(outputs) if v is _UNUSED}
-        for v in outputs:
-            if v is None or isinstance(v, VariableState):
+        for i, v in enumerate(outputs):
+            if v is None or (isinstance(v, VariableState) and i not in self.unmoved):
                 raise NeedHost(self.op, "a handle comes out of it")
         self.checks = [c[1:3] for c in sub.checks]
         self.has_checks = bool(sub.checks)
@@ -267,6 +268,7 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     work = _Body(trace, op, function_named(op._graph, body.name))
     f = work.function
     moving = [i for i, (a, b) in enumerate(zip(f.inputs, f.outputs, strict=True)) if a is not b]
+    work.unmoved.update(set(range(len(operands))) - set(moving))
     for i in moving:
         if isinstance(operands[i], VariableState):
             raise NeedHost(op, "a handle changes in it")
