@@ -37,76 +37,78 @@ _DOC = """Correlates each channel of {what} with filters of its own, then mixes 
     """
 
 
-class _Separable(Convolution):
-    _rank = 0
+def _of_rank(rank: int, one: Any) -> Any:
+    """Returns a class for a number of axes; `one` is what 1 along each is written as in its signature."""
 
-    def __init__(
-        self,
-        filters: Any,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: Any = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: Any = 1,
-        depth_multiplier: int = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = Zeros(),  # noqa: B008
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ):
-        super().__init__(
-            self._rank,
-            filters,
-            kernel_size,
-            strides=strides,
-            padding=padding,
-            data_format=data_format,
-            dilation_rate=dilation_rate,
-            activation=activation,
-            use_bias=use_bias,
-            bias_initializer=bias_initializer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            bias_constraint=bias_constraint,
-            trainable=trainable,
-            name=name,
-            **kwargs,
-        )
-        self.depth_multiplier = depth_multiplier
-        self.depthwise_initializer = depthwise_initializer
-        self.pointwise_initializer = pointwise_initializer
-        self.depthwise_regularizer = depthwise_regularizer
-        self.pointwise_regularizer = pointwise_regularizer
-        self.depthwise_constraint = depthwise_constraint
-        self.pointwise_constraint = pointwise_constraint
+    class Separable(Convolution):
+        def __init__(
+            self,
+            filters: Any,
+            kernel_size: Any,
+            strides: Any = one,
+            padding: Any = "valid",
+            data_format: str = "channels_last",
+            dilation_rate: Any = one,
+            depth_multiplier: int = 1,
+            activation: Any = None,
+            use_bias: bool = True,
+            depthwise_initializer: Any = None,
+            pointwise_initializer: Any = None,
+            bias_initializer: Any = Zeros(),  # noqa: B008
+            depthwise_regularizer: Any = None,
+            pointwise_regularizer: Any = None,
+            bias_regularizer: Any = None,
+            activity_regularizer: Any = None,
+            depthwise_constraint: Any = None,
+            pointwise_constraint: Any = None,
+            bias_constraint: Any = None,
+            trainable: bool = True,
+            name: str | None = None,
+            **kwargs: Any,
+        ):
+            super().__init__(
+                rank,
+                filters,
+                kernel_size,
+                strides=strides,
+                padding=padding,
+                data_format=data_format,
+                dilation_rate=dilation_rate,
+                activation=activation,
+                use_bias=use_bias,
+                bias_initializer=bias_initializer,
+                bias_regularizer=bias_regularizer,
+                activity_regularizer=activity_regularizer,
+                bias_constraint=bias_constraint,
+                trainable=trainable,
+                name=name,
+                **kwargs,
+            )
+            self.depth_multiplier = depth_multiplier
+            self.depthwise_initializer = depthwise_initializer
+            self.pointwise_initializer = pointwise_initializer
+            self.depthwise_regularizer = depthwise_regularizer
+            self.pointwise_regularizer = pointwise_regularizer
+            self.depthwise_constraint = depthwise_constraint
+            self.pointwise_constraint = pointwise_constraint
 
-    def build(self, input_shape: Any) -> None:
-        channels = self._channels(input_shape)
-        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
-        mixed = (1,) * self.rank + (self.depth_multiplier * channels, self.filters)
-        self.depthwise_kernel = self._add_kernel(
-            "depthwise_kernel", (*self.kernel_size, channels, self.depth_multiplier), "depthwise"
-        )
-        self.pointwise_kernel = self._add_kernel("pointwise_kernel", mixed, "pointwise")
-        self._add_bias()
-        self.built = True
+        def build(self, input_shape: Any) -> None:
+            channels = self._channels(input_shape)
+            self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
+            mixed = (1,) * self.rank + (self.depth_multiplier * channels, self.filters)
+            self.depthwise_kernel = self._add_kernel(
+                "depthwise_kernel", (*self.kernel_size, channels, self.depth_multiplier), "depthwise"
+            )
+            self.pointwise_kernel = self._add_kernel("pointwise_kernel", mixed, "pointwise")
+            self._add_bias()
+            self.built = True
+
+    return Separable
 
 
 @export("layers.SeparableConv2D")
-class SeparableConv2D(_Separable):
+class SeparableConv2D(_of_rank(2, (1, 1))):  # type: ignore[misc]
     __doc__ = _DOC.format(what="images")
-    _rank = 2
 
     def call(self, inputs: Any) -> Any:
         first = self.data_format == "channels_first"
@@ -124,9 +126,8 @@ class SeparableConv2D(_Separable):
 
 
 @export("layers.SeparableConv1D")
-class SeparableConv1D(_Separable):
+class SeparableConv1D(_of_rank(1, 1)):  # type: ignore[misc]
     __doc__ = _DOC.format(what="sequences")
-    _rank = 1
 
     def call(self, inputs: Any) -> Any:
         first = self.data_format == "channels_first"

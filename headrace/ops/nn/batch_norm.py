@@ -174,8 +174,8 @@ def _forward_grad(kind, has_third):
         attrs = {"epsilon": op.attrs["epsilon"], "is_training": training}
         if training:
             reserved = op.outputs[3], op.outputs[4]
-            out = getattr(raw, kind)(dy, x, scale, *reserved, *third, data_format=layout, **attrs)
-            return out[0], out[1], out[2], None, None
+            # TensorFlow passes on the op's empty gradients of mean and variance too, which adds nodes.
+            return list(getattr(raw, kind)(dy, x, scale, *reserved, *third, data_format=layout, **attrs))
         # TensorFlow's gradient of the inference form exists channels last only.
         swapped = layout == "NCHW"
         if swapped:
