@@ -110,10 +110,9 @@ def check_same(a: Any, b: Any, check_types: bool = True) -> None:
 def _check(a: Any, b: Any, check_types: bool) -> None:
     nested_a, nested_b = is_nested(a) or is_composite(a), is_nested(b) or is_composite(b)
     if nested_a != nested_b:
-        first, second = ("is a sequence", "is not") if nested_a else ("is a sequence", "is not")
         one, other = (a, b) if nested_a else (b, a)
         raise ValueError(
-            f'Substructure "{_shown(one)}" {first}, while substructure "{_shown(other)}" {second}'
+            f'Substructure "{_shown(one)}" is a sequence, while substructure "{_shown(other)}" is not'
         )
     if not nested_a:
         return

@@ -227,6 +227,8 @@ def lower_branch(trace: Any, op: Operation, index: Any, branches: Sequence[Any],
         for s in written:
             if body.after[s] != (before[s].shape, before[s].dtype):
                 raise NeedHost(op, f"{s.name} changes its shape in a branch")
+    last = len(bodies) - 1
+    index = jnp.where((index < 0) | (index > last), last, index)
     outputs, new, ok = lax.switch(index, [branch(body) for body in bodies])
     for s, v in zip(written, new, strict=True):
         trace.values[s] = v

@@ -253,7 +253,7 @@ def _node(graph, bodies, start, dims, parallel_iterations, scope):
                 known[t] = inner
         body.inputs = [*body.inputs[: len(start)], *[known[t] for t in captured]]
         body._captures = {t: known[t] for t in captured}
-    test, work = bodies
+    work = bodies[1]
     work.outputs = [*work.outputs, *work.inputs[len(start) :]]
     references = [add_function(graph, body) for body in bodies]
     waits = list(dict.fromkeys(c for body in bodies for c in body.control_captures))
