@@ -54,6 +54,16 @@ LAZY.update(
         "headrace.session.messages",
     )
 )
+LAZY.update(
+    dict.fromkeys(
+        (
+            "train.BytesList train.ClusterDef train.Example train.Feature train.FeatureList train.FeatureLists "
+            "train.Features train.FloatList train.Int64List train.JobDef train.SaverDef train.SequenceExample "
+            "train.ServerDef"
+        ).split(),
+        "headrace.train.messages",
+    )
+)
 """What is imported on first touch of a public name: the name (or the module it is in) and who provides it."""
 
 

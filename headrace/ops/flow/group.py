@@ -86,10 +86,9 @@ def group(*inputs, **kwargs):
             return _no_op_after(deps, device or None, scope)
         # One NoOp on each device, so that not every input's end is sent to the place of the whole.
         deps = []
-        with get_default_graph().device(None):
-            for device in sorted(by_device, key=lambda d: d or ""):
-                deps.append(_no_op_after(by_device[device], device or None, None))
-            return _no_op_after(deps, None, scope)
+        for device in sorted(by_device, key=lambda d: d or ""):
+            deps.append(_no_op_after(by_device[device], device or None, None))
+        return _no_op_after(deps, None, scope)
 
 
 @export("tuple")

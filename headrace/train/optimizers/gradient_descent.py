@@ -7,7 +7,6 @@ from typing import Any
 from headrace.export import export
 from headrace.opdef import raw
 from headrace.train.optimizers.kernels import KernelOptimizer
-from headrace.train.slots import is_resource
 
 
 @export("train.GradientDescentOptimizer")
@@ -69,13 +68,10 @@ class ProximalGradientDescentOptimizer(KernelOptimizer):
         self._l1_regularization_strength = l1_regularization_strength
         self._l2_regularization_strength = l2_regularization_strength
 
-    def _scalars(self) -> list[Any]:
-        # As they are, not in the variable's type: TensorFlow casts them in one case of four only.
-        return [self._tensors[attribute] for attribute, _ in self._hyper]
-
     def _kernel(self, grad: Any, var: Any) -> Any:
-        return self._apply("ApplyProximalGradientDescent", var, [], *self._scalars(), grad)
+        return self._apply("ApplyProximalGradientDescent", var, [], *[a for a, _ in self._hyper], grad)
 
     def _row_kernel(self, grad: Any, var: Any, indices: Any) -> Any:
-        scalars = [a for a, _ in self._hyper] if is_resource(var) else self._scalars()
-        return self._apply("SparseApplyProximalGradientDescent", var, [], *scalars, grad, indices)
+        return self._apply(
+            "SparseApplyProximalGradientDescent", var, [], *[a for a, _ in self._hyper], grad, indices
+        )
