@@ -66,7 +66,7 @@ class Dense(Layer):
     def build(self, input_shape: Any) -> None:
         dtype = dtypes.as_dtype(self.dtype or dtypes.float32)
         if not (dtype.is_floating or dtype.is_complex):
-            raise TypeError(f"Unable to build `Dense` layer with non-floating point dtype {dtype!r}")
+            raise TypeError(f"Unable to build `Dense` layer with non-floating point dtype {dtype}")
         shape = as_shape(input_shape)
         size = shape[-1].value
         if size is None:
