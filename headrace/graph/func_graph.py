@@ -129,11 +129,19 @@ class FuncGraph(Graph):
         return found
 
     def _in_outer(self, tensor: Tensor, name: str) -> Tensor:
-        """Returns the tensor of the graph around this one that stands for one of a graph further out."""
+        """Returns a tensor of a graph around this one: `tensor` itself, or what stands for it there.
+
+        Raises:
+          ValueError: `tensor` is of a graph that has nothing to do with this one.
+        """
         outer = self.outer_graph
-        if tensor._op._graph is outer:
-            return tensor
+        around: Graph | None = outer
+        while around is not None:
+            if around is tensor._op._graph:
+                return tensor
+            around = around.outer_graph
         if isinstance(outer, FuncGraph):
+            # The body of a gradient knows the tensors of the body that it is the gradient of.
             return outer.capture(tensor, name)
         raise ValueError(
             f"{tensor} is of a function's body (or of another graph) and can't be used outside it; return it from "
@@ -211,7 +219,8 @@ class Function:
     @property
     def definition(self) -> Any:
         """The function as a FunctionDef message."""
-        assert Function.to_definition is not None
+        if Function.to_definition is None:
+            raise RuntimeError("import headrace, not headrace.graph alone")
         return Function.to_definition(self)
 
     @property

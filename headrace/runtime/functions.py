@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.graph import Operation
-from headrace.graph.func_graph import Function, function_named
+from headrace.graph.func_graph import Function, function_named, holds_resource
 from headrace.lazy import jax, jnp, lax
 from headrace.opdef.functions import arguments_of, called_functions
 from headrace.resources.variable import VariableState
@@ -36,7 +36,15 @@ class NeedHost(Exception):
 
 def call(step: Step, function: Function, operands: Sequence[Any]) -> list[Any]:
     """Runs a function as part of a step and returns its outputs."""
-    return _plan(step, function).call(step, list(operands))  # type: ignore[no-any-return]
+    return _plan(step, function).call(step, host_arguments(function, operands))  # type: ignore[no-any-return]
+
+
+def host_arguments(function: Function, operands: Sequence[Any]) -> list[Any]:
+    """Returns operands with references read where the function wants values."""
+    return [
+        v.read() if isinstance(v, VariableState) and not holds_resource(t) else v
+        for t, v in zip(function.inputs, operands, strict=True)
+    ]
 
 
 def _plan(step: Step, function: Function) -> Any:
@@ -70,7 +78,7 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
     """Runs a loop whose body may be compiled."""
     test = _plan(step, function_named(op._graph, cond.name))
     work = _plan(step, function_named(op._graph, body.name))
-    values = list(operands)
+    values = host_arguments(function_named(op._graph, body.name), operands)
     while branch_index(test.call(step, values)[0]):
         values = work.call(step, values)
         if step.deadline is not None and time.monotonic() > step.deadline:
@@ -111,7 +119,12 @@ _UNUSED = _Unused()
 def _inline(trace: Any, function: Function, operands: Sequence[Any]) -> list[Any]:
     """Traces a body within a trace and returns its outputs."""
     outer = trace.env
-    env = trace.env = dict(zip(function.inputs, operands, strict=True))
+    env = trace.env = {
+        t: trace.values.get(v) if isinstance(v, VariableState) and not holds_resource(t) else v
+        for t, v in zip(function.inputs, operands, strict=True)
+    }
+    if any(v is None for v in env.values()):
+        raise errors.FailedPreconditionError(None, None, "Attempting to use uninitialized value")
     ops: list[Operation] = []
     try:
         for op in function.body:

@@ -11,7 +11,7 @@ from headrace.graph import GraphKeys, Tensor, get_default_graph, name_scope
 from headrace.opdef import OPS
 
 _SOURCES = ("Variable", "VariableV2")
-_SAFE = ("IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp")
+_SAFE = ("IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If")
 _WITHOUT_REFERENCE = {"RefSwitch": "Switch", "RefIdentity": "Identity"}
 
 
