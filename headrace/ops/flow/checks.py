@@ -31,8 +31,8 @@ def _compared(public, kind, sign):
             if data is None:
                 data = [f"Condition x {sign} y did not hold element-wise:"]
                 data += [f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
-                if message:
-                    data = [message, *data]
+            if message:
+                data = [message, *data]
             _check_now(kind, x, y, data)
             return NAMES["Assert"](held, data, summarize=summarize)
 
@@ -209,6 +209,49 @@ def _ranked(public, words, fits):
 
 assert_rank = _ranked("assert_rank", "rank", lambda found, wanted: found == wanted)
 assert_rank_at_least = _ranked("assert_rank_at_least", "rank at least", lambda found, wanted: found >= wanted)
+
+
+@export("assert_rank_in", "debugging.assert_rank_in")
+def assert_rank_in(x, ranks, data=None, summarize=None, message=None, name=None):
+    """Returns an operation that fails unless a tensor has one of several ranks.
+
+    Args:
+      x: A tensor.
+      ranks: Scalars.
+      data: Tensors to show in the message.
+      summarize: How many elements of each to show, 3 by default.
+      message: What the message begins with.
+      name: The scope's name.
+
+    Raises:
+      ValueError: The rank is known, and it is none of them.
+    """
+    message = message or ""
+    with scope_of(name, "assert_rank_in", [x, *ranks, *(data or [])]):
+        x = convert_to_tensor(x, name="x")
+        ranks = [convert_to_tensor(rank, name="rank") for rank in ranks]
+        if data is None:
+            data = [message, f"Tensor {x.name} must have rank in", *ranks]
+            data += ["Received shape: ", NAMES["shape"](x)]
+        for rank in ranks:
+            assert_type(rank, dtypes.int32)
+        wanted = [constant_value(rank) for rank in ranks]
+        if any(each is not None and each.ndim != 0 for each in wanted):
+            raise ValueError("Rank must be a scalar.")
+        found = x.shape.ndims
+        if found is not None and all(each is not None for each in wanted):
+            if found not in [int(each) for each in wanted]:
+                listed = tuple(wanted)
+                raise ValueError(
+                    f"{message}.  Tensor {x.name} must have rank in {listed}.  Received rank {found}, shape {x.shape}"
+                )
+            return _no_op("static_checks_determined_all_ok")
+        actual = NAMES["rank"](x)
+        fits = [NAMES["equal"](rank, actual) for rank in ranks]
+        held = fits[0]
+        for each in fits[1:]:
+            held = NAMES["logical_or"](held, each)
+        return NAMES["Assert"](held, data, summarize=summarize)
 
 
 _NO_NUMBERS = (dtypes.bool, dtypes.string, dtypes.resource, dtypes.variant)
