@@ -77,7 +77,7 @@ def code_points(s, encoding, errors, replacement, controls=False):
                 out.append((replacement, start))
             decoder.reset()
             # The byte that broke a sequence off begins anew; one that began none is gone.
-            at = at + 1 if at == start or (at + 1 == len(s) and not _begins(s[at : at + 1], encoding)) else at
+            at += at == start
             start = at
             continue
         for character in text:

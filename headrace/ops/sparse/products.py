@@ -1,0 +1,339 @@
+"""Sparse tensors with dense ones: products, sums, and the operators of SparseTensor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace import shapes
+from headrace.dtypes import as_dtype
+from headrace.export import NAMES
+from headrace.graph import Tensor, name_scope
+from headrace.graph.sparse_tensor import SparseTensor, as_sparse
+from headrace.lazy import jnp
+from headrace.opdef import convert_to_tensor, export, op, raw
+from headrace.ops.string.elements import invalid
+
+_NUMBERS = "numbertype"
+
+SparseTensorDenseMatMul = op("""
+    SparseTensorDenseMatMul(a_indices: Tindices, a_values: T, a_shape: int64, b: T) -> (product: T)
+      T: type
+      Tindices: {int32, int64} = int64
+      adjoint_a: bool = false
+      adjoint_b: bool = false
+
+    The product of a sparse matrix and a dense one.
+""")
+
+
+@SparseTensorDenseMatMul.shape
+def sparse_matmul_shape(a_indices, a_values, a_shape, b, *, adjoint_a, adjoint_b, ctx):
+    a = shapes.with_rank(ctx.as_shape("a_shape"), 2)
+    b = shapes.with_rank(b, 2)
+    rows, inner = a[::-1] if adjoint_a else a
+    other, columns = b[::-1] if adjoint_b else b
+    shapes.merge_dim(inner, other)
+    return (rows, columns)
+
+
+def _multiply(xp, a_indices, a_values, a_shape, b, adjoint_a, adjoint_b):
+    rows, columns = a_indices[:, 0], a_indices[:, 1]
+    values = a_values
+    n = int(a_shape[0])
+    if adjoint_a:
+        rows, columns, n = columns, rows, int(a_shape[1])
+        values = xp.conj(values) if xp.iscomplexobj(values) else values
+    if adjoint_b:
+        b = xp.conj(b.T) if xp.iscomplexobj(b) else b.T
+    return rows, values[:, None] * b[columns], (n, b.shape[1])
+
+
+@SparseTensorDenseMatMul.host
+def sparse_matmul_host(a_indices, a_values, a_shape, b, *, adjoint_a, adjoint_b):
+    if len(a_shape) != 2:
+        invalid("Tensor 'a_shape' must have 2 elements")
+    inner = int(a_shape[0 if adjoint_a else 1])
+    if b.shape[1 if adjoint_b else 0] != inner:
+        invalid(
+            f"Cannot multiply A and B because inner dimension does not match: {inner} vs. "
+            f"{b.shape[1 if adjoint_b else 0]}.  Did you forget a transpose?  Dimensions of A: [{a_shape[0]}, "
+            f"{a_shape[1]}).  Dimensions of B: [{b.shape[0]},{b.shape[1]}]"
+        )
+    for axis in (0, 1):
+        outside = (a_indices[:, axis] < 0) | (a_indices[:, axis] >= a_shape[axis])
+        if outside.any():
+            i = int(np.argmax(outside))
+            name = ("m", "k")[axis if not adjoint_a else 1 - axis]
+            invalid(f"{name} ({a_indices[i, axis]}) from index[{i},{axis}] out of bounds (>={a_shape[axis]})")
+    rows, terms, shape = _multiply(np, a_indices, a_values, a_shape, b, adjoint_a, adjoint_b)
+    out = np.zeros(shape, b.dtype)
+    np.add.at(out, rows, terms)
+    return out
+
+
+@SparseTensorDenseMatMul.lower(static="a_shape")
+def sparse_matmul_lower(a_indices, a_values, a_shape, b, *, adjoint_a, adjoint_b, ctx):
+    inside = (a_indices >= 0) & (a_indices < np.asarray(a_shape))
+    ctx.check(jnp.all(inside), "an index is out of bounds")
+    rows, terms, shape = _multiply(jnp, a_indices, a_values, a_shape, b, adjoint_a, adjoint_b)
+    return jnp.zeros(shape, b.dtype).at[rows].add(terms)
+
+
+@SparseTensorDenseMatMul.grad
+def sparse_matmul_grad(op, dy):
+    indices, values, dense_shape, b = op.inputs
+    adjoint_a, adjoint_b = op.attrs["adjoint_a"], op.attrs["adjoint_b"]
+    to_b = raw.SparseTensorDenseMatMul(indices, values, dense_shape, dy, adjoint_a=not adjoint_a)
+    if adjoint_b:
+        to_b = NAMES["transpose"](to_b)
+    rows, columns = indices[:, 0], indices[:, 1]
+    mine = raw.GatherV2(dy, columns if adjoint_a else rows, 0)
+    other = NAMES["transpose"](b) if adjoint_b else b
+    theirs = raw.GatherV2(other, rows if adjoint_a else columns, 0)
+    to_values = raw.Sum(raw.Mul(mine, theirs, name="mul"), 1)
+    return None, to_values, None, to_b
+
+
+@SparseTensorDenseMatMul.cases
+def sparse_matmul_cases(case):
+    where, values, shape = np.array([[0, 1], [2, 0]]), [3.0, 4.0], np.array([3, 4])
+    b = np.arange(8, dtype=np.float32).reshape(4, 2)
+    case(where, values, shape, b, gives=[[6.0, 9.0], [0.0, 0.0], [0.0, 4.0]])
+    case(where, values, shape, np.arange(6, dtype=np.float32).reshape(2, 3), adjoint_a=True, adjoint_b=True,
+         gives=[[8.0, 20.0], [0.0, 9.0], [0.0, 0.0], [0.0, 0.0]])  # fmt: skip
+    case.shapes("[?,2];[?];[2];[4,5]", "[3,5]", values={"a_shape": np.array([3, 4])})
+    case.fails((np.array([[3, 0]]), [1.0], shape, b), match=r"out of bounds \(>=3\)")
+
+
+SparseTensorDenseAdd = op(f"""
+    SparseTensorDenseAdd(a_indices: Tindices, a_values: T, a_shape: Tindices, b: T) -> (output: T)
+      T: {_NUMBERS}
+      Tindices: {{int32, int64}}
+
+    A dense tensor with the elements of a sparse one added.
+""")
+
+
+@SparseTensorDenseAdd.shape
+def sparse_dense_add_shape(a_indices, a_values, a_shape, b):
+    return b
+
+
+@SparseTensorDenseAdd.host
+def sparse_dense_add_host(a_indices, a_values, a_shape, b):
+    if tuple(a_shape) != b.shape:
+        invalid(f"Dimensions of a and b must match: {list(a_shape)} vs. {list(b.shape)}")
+    out = b.copy()
+    np.add.at(out, tuple(a_indices.T), a_values)
+    return out
+
+
+@SparseTensorDenseAdd.lower
+def sparse_dense_add_lower(a_indices, a_values, a_shape, b):
+    return b.at[tuple(a_indices[:, i] for i in range(b.ndim))].add(a_values)
+
+
+@SparseTensorDenseAdd.grad
+def sparse_dense_add_grad(op, dy):
+    return None, raw.GatherNd(dy, op.inputs[0]), None, dy
+
+
+@SparseTensorDenseAdd.cases
+def sparse_dense_add_cases(case):
+    case(
+        np.array([[0, 1]]), [2.0], np.array([2, 2]), [[1.0, 1.0], [1.0, 1.0]], gives=[[1.0, 3.0], [1.0, 1.0]]
+    )
+    case.shapes("[?,2];[?];[2];[2,3]", "[2,3]")
+
+
+def _cwise(kind, compute):
+    made = op(f"""
+        SparseDenseCwise{kind}(sp_indices: int64, sp_values: T, sp_shape: int64, dense: T) -> (output: T)
+          T: {_NUMBERS}
+
+        The elements of a sparse tensor with those at their places of a dense one, which is broadcast: {kind}.
+    """)
+
+    @made.shape
+    def shape(sp_indices, sp_values, sp_shape, dense):
+        return (shapes.with_rank(sp_indices, 2)[0],)
+
+    def here(xp, sp_indices, sp_shape, dense):
+        dims = tuple(int(d) for d in sp_shape)
+        spread = xp.broadcast_to(dense, dims)
+        return spread[tuple(sp_indices[:, i] for i in range(len(dims)))]
+
+    @made.host
+    def host(sp_indices, sp_values, sp_shape, dense):
+        with np.errstate(all="ignore"):
+            try:
+                return compute(sp_values, here(np, sp_indices, sp_shape, dense)).astype(sp_values.dtype)
+            except ValueError:
+                dims = ",".join(map(str, dense.shape))
+                invalid(
+                    "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
+                    f"[{','.join(map(str, sp_shape))}] vs. [{dims}]"
+                )
+
+    @made.lower(static="sp_shape")
+    def lower(sp_indices, sp_values, sp_shape, dense):
+        return compute(sp_values, here(jnp, sp_indices, sp_shape, dense)).astype(sp_values.dtype)
+
+    @made.cases
+    def cases(case):
+        case(np.array([[0, 1], [1, 0]]), [2.0, 3.0], np.array([2, 2]), [[4.0, 5.0]], grad=False,
+             gives=[float(compute(2.0, 5.0)), float(compute(3.0, 4.0))], tol=1e-6)  # fmt: skip
+        case.shapes("[5,2];[5];[2];[2,2]", "[5]")
+
+    return made
+
+
+SparseDenseCwiseMul = _cwise("Mul", lambda a, b: a * b)
+SparseDenseCwiseDiv = _cwise("Div", lambda a, b: a / b)
+SparseDenseCwiseAdd = _cwise("Add", lambda a, b: a + b)
+
+
+def _at_places(op):
+    """Returns a sparse operand's coordinates in the dense operand, which was broadcast."""
+    dense = op.inputs[3]
+    shape = raw.Cast(NAMES["shape"](dense), DstT="int64")
+    scaling = raw.FloorDiv(op.inputs[2], shape, name="floordiv")
+    return raw.FloorDiv(op.inputs[0], scaling, name="floordiv")
+
+
+@SparseDenseCwiseMul.grad
+def sparse_cwise_mul_grad(op, dy):
+    x, y = op.inputs[1], op.inputs[3]
+    places = _at_places(op)
+    to_x = raw.Mul(dy, raw.GatherNd(y, places), name="mul")
+    return None, to_x, None, _spread(y, places, raw.Mul(dy, x, name="mul"))
+
+
+def _spread(dense, places, values):
+    shape = raw.Cast(NAMES["shape"](dense), DstT="int64")
+    return raw.ScatterNd(places, values, shape)
+
+
+@SparseDenseCwiseDiv.grad
+def sparse_cwise_div_grad(op, dy):
+    x, y = op.inputs[1], op.inputs[3]
+    places = _at_places(op)
+    divisor = raw.GatherNd(y, places)
+    to_x = raw.RealDiv(dy, divisor, name="truediv")
+    square = raw.RealDiv(raw.Neg(x), raw.Square(divisor), name="truediv")
+    return None, to_x, None, _spread(y, places, raw.Mul(dy, square, name="mul"))
+
+
+@SparseDenseCwiseAdd.grad
+def sparse_cwise_add_grad(op, dy):
+    raise NotImplementedError("Gradient for SparseDenseCwiseAdd is not implemented.")
+
+
+def _operator(name, kind):
+    def apply(sparse, dense):
+        with name_scope(None, name, [sparse.indices, sparse.values, dense]) as scope:
+            dense = convert_to_tensor(dense, dtype=sparse.values.dtype.base_dtype, name="y")
+            values = kind(sparse.indices, sparse.values, sparse.dense_shape, dense, name=scope)
+            return SparseTensor(sparse.indices, values, sparse.dense_shape)
+
+    return apply
+
+
+SparseTensor.operators.update(
+    mul=_operator("mul", SparseDenseCwiseMul),
+    div=_operator("div", SparseDenseCwiseDiv),
+    truediv=_operator("truediv", SparseDenseCwiseDiv),
+)
+
+
+@export("sparse_tensor_dense_matmul", "sparse.matmul", "sparse.sparse_dense_matmul")
+def sparse_tensor_dense_matmul(sp_a, b, adjoint_a=False, adjoint_b=False, name=None):
+    """Returns the product of a sparse matrix and a dense one.
+
+    Args:
+      sp_a: A SparseTensor, a matrix.
+      b: A dense matrix.
+      adjoint_a: Whether the adjoint of the sparse matrix is meant.
+      adjoint_b: Whether the adjoint of the dense matrix is meant.
+      name: The scope's name.
+    """
+    sp_a = as_sparse(sp_a)
+    with name_scope(name, "SparseTensorDenseMatMul", [sp_a.indices, sp_a.values, b]):
+        b = convert_to_tensor(b, name="b")
+        return raw.SparseTensorDenseMatMul(
+            sp_a.indices, sp_a.values, sp_a.dense_shape, b, adjoint_a=adjoint_a, adjoint_b=adjoint_b
+        )
+
+
+@export("sparse_tensor_to_dense", "sparse.to_dense")
+def sparse_tensor_to_dense(sp_input, default_value=None, validate_indices=True, name=None):
+    """Returns a sparse tensor as a dense one.
+
+    Args:
+      sp_input: The SparseTensor.
+      default_value: What stands where it has no element; zero by default.
+      validate_indices: Whether the coordinates must be sorted and differ.
+      name: The node's name.
+
+    Raises:
+      TypeError: The input is no SparseTensor.
+    """
+    sp_input = as_sparse(sp_input)
+    if default_value is None:
+        default_value = NAMES["zeros"]([], dtype=sp_input.dtype)
+    return raw.SparseToDense(
+        sp_input.indices,
+        sp_input.dense_shape,
+        sp_input.values,
+        default_value,
+        validate_indices=validate_indices,
+        name=name,
+    )
+
+
+@export("sparse_placeholder", "sparse.placeholder")
+def sparse_placeholder(dtype, shape=None, name=None):
+    """Returns a SparseTensor that must be fed with a SparseTensorValue, or a tuple of its three parts.
+
+    Args:
+      dtype: The values' type.
+      shape: The whole tensor's shape, as far as it is known.
+      name: What the names of the three placeholders begin with.
+    """
+    dtype = as_dtype(dtype)
+    rank = None
+    made = {
+        part: (name + "/" + part) if name is not None else None for part in ("shape", "values", "indices")
+    }
+    placeholder = NAMES["placeholder"]
+    if shape is None:
+        dense_shape = placeholder("int64", shape=[None], name=made["shape"])
+    elif isinstance(shape, Tensor):
+        (rank,) = shape.shape.with_rank(1).as_list()
+        dense_shape = shape
+    else:
+        dims = [-1 if d is None else int(d) for d in getattr(shape, "dims", None) or shape]
+        rank = len(dims)
+        if -1 in dims:
+            dense_shape = placeholder("int64", shape=[rank], name=made["shape"])
+        else:
+            dense_shape = convert_to_tensor(np.array(dims, np.int64), name=made["shape"])
+    values = placeholder(dtype, shape=[None], name=made["values"])
+    indices = placeholder("int64", shape=[None, rank], name=made["indices"])
+    return SparseTensor(indices=indices, values=values, dense_shape=dense_shape)
+
+
+@export("sparse.from_dense")
+def from_dense(tensor, name=None):
+    """Returns the elements of a dense tensor that are not zero, as a SparseTensor.
+
+    Args:
+      tensor: A dense tensor.
+      name: The scope's name.
+    """
+    with name_scope(name, "dense_to_sparse"):
+        tensor = convert_to_tensor(tensor)
+        zero = NAMES["constant"](b"" if tensor.dtype.name == "string" else 0, tensor.dtype.base_dtype)
+        indices = raw.Where(raw.NotEqual(tensor, zero))
+        values = raw.GatherNd(tensor, indices)
+        return SparseTensor(indices, values, NAMES["shape"](tensor, out_type="int64"))
