@@ -4,6 +4,7 @@
 WITHOUT = {
     "NoOp": "nothing goes in and nothing comes out; every grouping of operations in the tests runs it",
     "Placeholder": "the battery feeds every operand of every case through one",
+    "PlaceholderV2": "an earlier name of Placeholder, with the same rules",
 }
 
 # Ops whose cases are in the program of another: op -> the other.
@@ -13,6 +14,9 @@ WITHIN = {
     "ReadVariableOp": "VarHandleOp",
     "VarIsInitializedOp": "VarHandleOp",
 }
+
+# The first case can't have every type.
+NOT_EVERY_TYPE = {"Bitcast": "the sizes of both types must fit the last dimension; its cases try several"}
 
 # A gradient that is not the derivative, or that finite differences can't see.
 NO_NUMERIC_GRADIENT: dict[str, str] = {}

@@ -27,7 +27,7 @@ def assert_losses(got, want):
 
 
 @pytest.mark.parametrize("name", programs.names("training"))
-def test_losses_equal_tensorflows(name):
+def test_losses_equal_tensorflows(name, tier):
     assert_losses(
         programs.train_program(tf, programs.load("training", name)), canonical.read("losses.json")[name]
     )

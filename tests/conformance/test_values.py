@@ -48,7 +48,7 @@ def difference(got, want):
 
 
 @pytest.mark.parametrize("name", [name for name in programs.names("graphs") if name not in ONLY_BUILT])
-def test_values_equal_tensorflows(name):
+def test_values_equal_tensorflows(name, tier):
     golden = canonical.read(f"values/{name}.json")
     module = programs.load("graphs", name)
     graph, fetches = programs.build(tf, module)

@@ -192,6 +192,7 @@ def batch_to_space_nd_grad(op, dy):
 
 @SpaceToBatchND.cases
 def space_to_batch_nd_cases(case):
+    case.needs_known("block_shape must have (rank 1|known size)")
     x = np.arange(6, dtype=np.float32).reshape(1, 2, 3, 1)
     y = np.array([[0, 1], [0, 2], [0, 4], [3, 5]], np.float32).reshape(4, 1, 2, 1)
     case(x, [2, 2], [[0, 0], [1, 0]], gives=y)
@@ -205,6 +206,7 @@ def space_to_batch_nd_cases(case):
 
 @BatchToSpaceND.cases
 def batch_to_space_nd_cases(case):
+    case.needs_known("block_shape must have (rank 1|known size)")
     x = np.arange(4, dtype=np.float32).reshape(4, 1, 1, 1)
     case(x, [2, 2], [[0, 0], [0, 0]], gives=np.arange(4, dtype=np.float32).reshape(1, 2, 2, 1))
     case(x, [2, 2], [[0, 1], [1, 0]], gives=[[[[1.0]]]])

@@ -107,6 +107,7 @@ def cast_cases(case):
     case([1.5, 2.5], DstT="float64", gives=np.array([1.5, 2.5]))
     case([1.00390625, 1.005859375], DstT="bfloat16")
     case([1.005859375], DstT="bfloat16", Truncate=True)
+    case.limit("T", dtypes=["string"], why="TensorFlow has no such cast either")
     case.shapes("[2,?]", "[2,?]", DstT="int32")
 
 

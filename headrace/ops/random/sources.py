@@ -112,6 +112,8 @@ def _integers(xp, shape, low, high, ctx):
     dims = static_dims(shape)
     count = math.prod(dims)
     check_range(low, high, count)
+    if count:
+        ctx.check(low < high, "Need minval < maxval")
     key, counter = ctx.random(reserved_blocks(count))
     return uniform_int(key, counter, dims, low, high, low.dtype, xp)
 

@@ -98,7 +98,9 @@ def stateless_uniform_int_host(shape, seed, minval, maxval):
 
 
 @StatelessRandomUniformInt.lower(static="shape")
-def stateless_uniform_int_lower(shape, seed, minval, maxval):
+def stateless_uniform_int_lower(shape, seed, minval, maxval, *, ctx):
+    if math.prod(static_dims(shape)):
+        ctx.check(minval < maxval, "Need minval < maxval")
     return _integers(jnp, shape, seed, minval, maxval)
 
 
