@@ -133,8 +133,7 @@ def assert_type(tensor, tf_type, message=None, name=None):
     with scope_of(name, "assert_type", [tensor]):
         tensor = convert_to_tensor(tensor, name="tensor")
         if tensor.dtype != tf_type:
-            start = message + " " if message else ""
-            raise TypeError(f"{start}{tensor.name} must be of type {dtypes.as_dtype(tf_type)}")
+            raise TypeError(f"{message or ''}  {tensor.name} must be of type {dtypes.as_dtype(tf_type)}")
         return _no_op("statically_determined_correct_type")
 
 

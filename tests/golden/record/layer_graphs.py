@@ -10,7 +10,8 @@ SNIPPETS = {}
 
 SNIPPETS["dense"] = """
 x=tf.placeholder(tf.float32,[None,7],name="x")
-y=tf.layers.dense(x,5,tf.nn.relu,kernel_regularizer=tf.contrib.layers.l2_regularizer(0.1),bias_regularizer=tf.contrib.layers.l1_regularizer(0.1),activity_regularizer=lambda t: tf.reduce_sum(t))
+y=tf.layers.dense(x,5,tf.nn.relu,kernel_regularizer=tf.contrib.layers.l2_regularizer(0.1),
+    bias_regularizer=tf.contrib.layers.l1_regularizer(0.1),activity_regularizer=lambda t: tf.reduce_sum(t))
 y=tf.layers.dense(y,5,name="d2")
 y=tf.layers.dense(y,5,name="d2",reuse=True)
 """
@@ -27,7 +28,8 @@ x=tf.placeholder(tf.float32,[4,7],name="x")
 d=tf.layers.Dense(3,name="my")
 y=d(x)
 z=d.apply(x)
-out += [str(v) for v in [d.name,d.scope_name,[v.name for v in d.variables],[v.name for v in d.trainable_weights],d.built,d.losses,d.updates,d.input_spec, d.dtype,d.units]]
+out += [str(v) for v in [d.name,d.scope_name,[v.name for v in d.variables],[v.name for v in d.trainable_weights],
+    d.built,d.losses,d.updates,d.input_spec, d.dtype,d.units]]
 d2=tf.layers.Dense(3)
 y=d2(x)
 out += [str(v) for v in [d2.name,d2.scope_name]]
@@ -131,7 +133,8 @@ tf.layers.batch_normalization(x,training=True,gamma_regularizer=lambda w: tf.red
 tf.layers.batch_normalization(x,training=True,trainable=False)
 b=tf.layers.BatchNormalization()
 b(x,training=True); b(x,training=True)
-out += [str(v) for v in [[u.name for u in b.updates],[v.name for v in b.variables],b.trainable,b.get_updates_for(x),b.get_updates_for(None)]]
+out += [str(v) for v in [[u.name for u in b.updates],[v.name for v in b.variables],b.trainable,b.get_updates_for(x),
+    b.get_updates_for(None)]]
 tf.layers.batch_normalization(tf.placeholder(tf.float32,[4,3,5]),axis=[1,2],training=True)
 tf.layers.batch_normalization(tf.placeholder(tf.float32,[4,3,5]),axis=1,training=True)
 tf.layers.batch_normalization(tf.placeholder(tf.float32,[4,3,5]),axis=1,training=False)
@@ -169,7 +172,7 @@ x=tf.placeholder(tf.float32,[None,9],name="x")
 d=tf.layers.Dense(2)
 d(x)
 with tf.name_scope("other"): d(x)
-with tf.variable_scope("vs"): 
+with tf.variable_scope("vs"):
     d(x)
     d4=tf.layers.Dense(2)
 d4(x)
@@ -267,7 +270,8 @@ out += [str(v) for v in [tf.losses.get_total_loss()]]
 out += [str(v) for v in [tf.losses.get_regularization_loss()]]
 tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, tf.constant(3.0))
 tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, tf.constant(3.0))
-out += [str(v) for v in [tf.losses.get_total_loss(), tf.losses.get_regularization_loss(), tf.losses.get_total_loss(False)]]
+out += [str(v) for v in [tf.losses.get_total_loss(), tf.losses.get_regularization_loss(),
+    tf.losses.get_total_loss(False)]]
 out.append(text(lambda: tf.losses.get_total_loss(name="q", scope="zz")))
 """
 
@@ -278,7 +282,64 @@ tf.losses.compute_weighted_loss(x,weights=2,scope="sc")
 tf.losses.compute_weighted_loss(tf.placeholder(tf.float64,[2]),weights=[1.,2.])
 tf.losses.compute_weighted_loss(tf.placeholder(tf.int32,[2]),weights=[1.,2.])
 with tf.control_dependencies([tf.no_op()]): tf.losses.compute_weighted_loss(x,loss_collection="c")
-out += [str(v) for v in [tf.losses.Reduction.all(), tf.losses.Reduction.MEAN, tf.losses.Reduction.SUM, tf.losses.Reduction.NONE]]
+out += [str(v) for v in [tf.losses.Reduction.all(), tf.losses.Reduction.MEAN, tf.losses.Reduction.SUM,
+    tf.losses.Reduction.NONE]]
+"""
+
+SNIPPETS["metrics_accuracy"] = """
+l=tf.placeholder(tf.int64,[4],name="l"); p=tf.placeholder(tf.int64,[4],name="p")
+out.append(str(tf.metrics.accuracy(l,p)))
+out.append(str(tf.metrics.accuracy(l,p,weights=tf.ones([4]),name="named")))
+tf.metrics.accuracy(l,p,metrics_collections=["m"],updates_collections=["u"])
+tf.metrics.accuracy(tf.cast(l,tf.int32),tf.cast(p,tf.float32))
+"""
+
+SNIPPETS["metrics_mean"] = """
+v=tf.placeholder(tf.float32,[None,3],name="v")
+tf.metrics.mean(v)
+tf.metrics.mean(v,weights=2.0)
+tf.metrics.mean(tf.placeholder(tf.float32,[2,3]),weights=tf.ones([2,1]))
+tf.metrics.mean([1.0,2.0])
+tf.metrics.mean(tf.placeholder(tf.int32,[]))
+"""
+
+SNIPPETS["metrics_errors"] = """
+l=tf.placeholder(tf.float32,[4,2],name="l"); p=tf.placeholder(tf.float32,[4,2],name="p")
+tf.metrics.mean_squared_error(l,p)
+tf.metrics.mean_absolute_error(l,p)
+tf.metrics.root_mean_squared_error(l,p)
+"""
+
+SNIPPETS["metrics_counts"] = """
+l=tf.placeholder(tf.bool,[4],name="l"); p=tf.placeholder(tf.bool,[4],name="p")
+tf.metrics.true_positives(l,p)
+tf.metrics.false_positives(l,p)
+tf.metrics.false_negatives(l,p)
+tf.metrics.true_negatives(l,p)
+tf.metrics.precision(l,p)
+tf.metrics.recall(l,p)
+tf.metrics.recall(tf.placeholder(tf.int32,[4]),tf.placeholder(tf.int32,[4]),weights=tf.ones([4]))
+"""
+
+SNIPPETS["checks"] = """
+x = tf.placeholder(tf.int32, None, name="x")
+tf.assert_rank(x, 2)
+tf.assert_rank_at_least(x, 2)
+tf.assert_rank_in(x, [1, 2])
+x = tf.constant([1, 2])
+tf.assert_type(x, tf.int32)
+tf.assert_integer(x)
+tf.assert_scalar(tf.constant(1))
+tf.assert_equal(x, x)
+out.append(text(lambda: tf.assert_rank(tf.placeholder(tf.int32,[2],name="x"),2)))
+out.append(text(lambda: tf.assert_rank_at_least(tf.placeholder(tf.int32,[2],name="x"),2,message="m")))
+out.append(text(lambda: tf.assert_rank_in(tf.placeholder(tf.int32,[2],name="x"),[0,2])))
+out.append(text(lambda: tf.assert_type(tf.placeholder(tf.int32,[2],name="x"),tf.float32)))
+out.append(text(lambda: tf.assert_equal(tf.constant([1]),tf.constant([2]))))
+out.append(text(lambda: tf.assert_integer(tf.constant(1.0))))
+out.append(text(lambda: tf.assert_scalar(tf.constant([1.0]))))
+out.append(text(lambda: tf.assert_less(tf.constant([1]),[0],message="mm")))
+out.append(text(lambda: tf.assert_positive(tf.constant([-1]))))
 """
 
 SNIPPETS["errors"] = """
@@ -295,9 +356,11 @@ out.append(text(lambda: tf.layers.dense(tf.placeholder(tf.float32,None),2,name="
 out.append(text(lambda: tf.losses.compute_weighted_loss(tf.placeholder(tf.float32,[4,3]),weights=tf.ones([2,3]))))
 out.append(text(lambda: tf.losses.compute_weighted_loss(tf.placeholder(tf.float32,[4,3]),weights=tf.ones([3]))))
 out.append(text(lambda: tf.losses.mean_squared_error(None,tf.placeholder(tf.float32,[4,3]))))
-out.append(text(lambda: tf.losses.mean_squared_error(tf.placeholder(tf.float32,[4,2]),tf.placeholder(tf.float32,[4,3]))))
+out.append(text(lambda: tf.losses.mean_squared_error(tf.placeholder(tf.float32,[4,2]),tf.placeholder(tf.float32,[4,
+    3]))))
 out.append(text(lambda: tf.losses.compute_weighted_loss(tf.placeholder(tf.float32,[4,3]),reduction="foo")))
-out.append(text(lambda: tf.losses.softmax_cross_entropy(tf.placeholder(tf.float32,[4,2]),tf.placeholder(tf.float32,[4,3]))))
+out.append(text(lambda: tf.losses.softmax_cross_entropy(tf.placeholder(tf.float32,[4,2]),tf.placeholder(tf.float32,
+    [4,3]))))
 out.append(text(lambda: tf.losses.sparse_softmax_cross_entropy(None,tf.placeholder(tf.float32,[4,3]))))
 out.append(text(lambda: tf.losses.sigmoid_cross_entropy(tf.placeholder(tf.float32,[4,2]),None)))
 out.append(text(lambda: tf.losses.cosine_distance(tf.placeholder(tf.float32,[4,2]),tf.placeholder(tf.float32,[4,2]))))
