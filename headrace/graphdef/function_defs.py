@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from headrace import proto
-from headrace.graph import Operation, Tensor
+from headrace.graph import Tensor
 from headrace.graph.func_graph import FuncGraph, Function
 from headrace.graphdef.attr_values import dtype_from_proto
 from headrace.graphdef.functions import ImportedFunction
@@ -75,15 +75,11 @@ def function_def(function: Function) -> Any:
 def _is_written(function: Function, tensor: Tensor) -> bool:
     if not tensor._dtype.is_ref:
         return False
-    todo, seen = [tensor], {tensor}
-    while todo:
-        t = todo.pop()
-        for op in t._consumers:
-            wants = op.kind.plan.reference_inputs(op.attrs)
-            if any(op._inputs[i] is t for i in wants) or (
-                op.type not in ("Identity", "IsVariableInitialized") and op.kind.is_stateful
-            ):
-                return True
+    for op in tensor._consumers:
+        if any(op._inputs[i] is tensor for i in op.kind.plan.reference_inputs(op.attrs)):
+            return op.type != "IsVariableInitialized"
+        if op.kind.rules.get("host") is not None and op.kind.rules["host"].options.get("calls"):
+            return True
     return False
 
 

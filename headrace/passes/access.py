@@ -48,12 +48,14 @@ def access_of(op: Operation) -> Access | None:
 
 def _access_of_call(op: Operation) -> Access | None:
     """Returns what the functions that a node calls do to its inputs."""
-    found = Access()
+    read: dict[Tensor, None] = {}
+    written: dict[Tensor, None] = {}
     for function in called_functions(op):
         reads, writes = _effects(function)
         arguments = arguments_of(op, function)
-        found.reads.extend(arguments[i] for i in reads)
-        found.writes.extend(arguments[i] for i in writes)
+        read.update(dict.fromkeys(arguments[i] for i in reads))
+        written.update(dict.fromkeys(arguments[i] for i in writes))
+    found = Access([t for t in read if t not in written], list(written))
     return found if found.reads or found.writes else None
 
 
