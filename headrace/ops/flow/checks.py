@@ -70,7 +70,7 @@ def _check_now(kind, x, y, data):
         return
     values = [constant_value(each) if isinstance(each, Tensor) else each for each in data]
     lines = [str(each if value is None else value) for each, value in zip(data, values, strict=True)]
-    raise InvalidArgumentError(None, None, "\n".join(line for line in lines if line))
+    raise InvalidArgumentError(None, None, "\n".join(lines))
 
 
 assert_equal = _compared("assert_equal", "equal", "==")
@@ -153,7 +153,7 @@ def assert_integer(x, message=None, name=None):
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
             raise TypeError(
-                f'{message or ""}Expected "x" to be integer type.  Found: {x.name} of dtype {x.dtype}'
+                f'{message or ""}  Expected "x" to be integer type.  Found: {x.name} of dtype {x.dtype}'
             )
         return _no_op("statically_determined_was_integer")
 
