@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace import dtypes, shapes
 from headrace.graph import Tensor, get_default_graph, name_scope
 from headrace.graph.structure import check_same, flatten, is_nested, pack_like
-from headrace.opdef import convert_to_tensor, export, op, raw
+from headrace.opdef import GRADIENTS, convert_to_tensor, export, op, raw
 from headrace.opdef.bodies import add_function, body_of, function_name, identities
 from headrace.tensor_shape import TensorShape, to_tuple
 
@@ -38,9 +38,11 @@ def _gradient(operation, *grads):
 
 
 def _declare(name, flag):
-    declared = op(_TEXT.format(name=name, flag=flag), shape=_shape, grad=_gradient)
+    declared = op(_TEXT.format(name=name, flag=flag), shape=_shape)
     declared.host(_while, untouched=True, calls=True)
     declared.lower(_while, untouched=True, calls=True)
+    # TensorFlow declares this gradient once control flow v2 is switched on.
+    GRADIENTS[name] = _gradient
     return declared
 
 

@@ -1,0 +1,91 @@
+"""Optionals: a value that may be missing. TensorFlow's gradients of branches hand on intermediates in them."""
+
+from __future__ import annotations
+
+from headrace import errors, shapes
+from headrace.opdef import op, raw
+
+
+class Optional:
+    """A tuple of tensors, or nothing.
+
+    Attributes:
+      components: The tensors; None if there is nothing.
+    """
+
+    __slots__ = ("components",)
+
+    def __init__(self, components=None):
+        self.components = components
+
+
+OptionalFromValue = op("""
+    OptionalFromValue(components: Toutput_types) -> (optional: variant)
+      Toutput_types: list(type) >= 1
+
+    Gives an optional that holds tensors.
+""", shape=shapes.scalar, host=lambda components: Optional(tuple(components)))  # fmt: skip
+
+
+@OptionalFromValue.grad
+def optional_from_value_grad(op, dy):
+    types = [t.dtype.base_dtype for t in op.inputs]
+    return raw.OptionalGetValue(dy, output_types=types, output_shapes=[t._dims for t in op.inputs])
+
+
+OptionalNone = op("""
+    OptionalNone() -> (optional: variant)
+
+    Gives an optional that holds nothing.
+""", shape=shapes.scalar, host=Optional)  # fmt: skip
+
+OptionalHasValue = op("""
+    OptionalHasValue(optional: variant) -> (has_value: bool)
+
+    Says whether an optional holds something.
+""", shape=shapes.scalar)  # fmt: skip
+
+
+@OptionalHasValue.host
+def optional_has_value(optional):
+    return held(optional).components is not None
+
+
+OptionalGetValue = op("""
+    OptionalGetValue(optional: variant) -> (components: output_types)
+      output_types: list(type) >= 1
+      output_shapes: list(shape) >= 1
+
+    Gives what an optional holds.
+""")  # fmt: skip
+
+
+@OptionalGetValue.shape
+def optional_get_value_shape(optional, *, output_shapes):
+    return list(output_shapes)
+
+
+@OptionalGetValue.host
+def optional_get_value(optional):
+    components = held(optional).components
+    if components is None:
+        raise errors.InvalidArgumentError(None, None, "The given optional does not have a value.")
+    return list(components)
+
+
+@OptionalGetValue.grad
+def optional_get_value_grad(op, *dys):
+    return raw.OptionalFromValue(list(dys))
+
+
+def held(value):
+    """Returns the Optional that a variant holds.
+
+    Raises:
+      InvalidArgumentError: It holds something else.
+    """
+    if not isinstance(value, Optional):
+        value = value.item() if getattr(value, "shape", None) == () else value
+    if not isinstance(value, Optional):
+        raise errors.InvalidArgumentError(None, None, "Input is not an optional.")
+    return value
