@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace import shapes
 from headrace.dtypes import as_dtype
+from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.opdef import convert_to_tensor, export, op, raw
@@ -350,17 +351,13 @@ def _composed(wanted, result, features):
     """Puts the SparseFeatures together, and leaves out what only they needed."""
     if not wanted.composed:
         return result
-    from headrace.export import NAMES
-
     for name, feature in wanted.composed.items():
         keys = feature.index_key if isinstance(feature.index_key, (list, tuple)) else [feature.index_key]
-        if len(keys) > 1:
-            raise NotImplementedError("SparseFeature with several index keys is not there yet.")
-        places, values = result[keys[0]], result[feature.value_key]
-        rows = places.indices[:, :-1]
-        indices = NAMES["concat"]([rows, NAMES["expand_dims"](places.values, -1)], 1)
-        size = feature.size[0] if isinstance(feature.size, (list, tuple)) else feature.size
-        dense_shape = NAMES["concat"]([places.dense_shape[:-1], NAMES["constant"]([size], "int64")], 0)
-        sparse = SparseTensor(indices, values.values, dense_shape)
-        result[name] = sparse if feature.already_sorted else NAMES["sparse_reorder"](sparse)
+        sizes = feature.size if isinstance(feature.size, (list, tuple)) else [feature.size]
+        result[name] = NAMES["sparse_merge"](
+            [result[key] for key in keys],
+            result[feature.value_key],
+            list(sizes),
+            already_sorted=feature.already_sorted,
+        )
     return {key: value for key, value in result.items() if key in features}

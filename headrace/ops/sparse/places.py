@@ -339,7 +339,8 @@ def sparse_fill_grad(op, _indices, dy, _empty, _map):
 @SparseFillEmptyRows.cases
 def sparse_fill_cases(case):
     case(np.array([[0, 1], [2, 0]]), [3.0, 4.0], np.array([3, 4]), np.float32(7.0), grad=False,
-         gives=(np.array([[0, 1], [1, 0], [2, 0]]), [3.0, 7.0, 4.0], np.array([False, True, False]), np.array([0, 2])))  # fmt: skip
+         gives=(np.array([[0, 1], [1, 0], [2, 0]]), [3.0, 7.0, 4.0],
+                np.array([False, True, False]), np.array([0, 2])))  # fmt: skip
     case.shapes("[5,2];[5];[2];[]", "[?,2];[?];[3];[5]", values={"dense_shape": np.array([3, 4])})
 
 
