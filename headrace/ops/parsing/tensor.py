@@ -64,7 +64,15 @@ def serialize_tensor_cases(case):
 @ParseTensor.cases
 def parse_tensor_cases(case):
     message = np.array(make_tensor_proto(np.float32([1.0, 2.0])).SerializeToString(), object)
-    case(message, out_type="float32", gives=[1.0, 2.0])
+
+    @case.program
+    def parsed(step):
+        step(raw.ParseTensor(message, out_type="float32"), gives=[1.0, 2.0])
+        step(
+            raw.ParseTensor(raw.SerializeTensor(["a", "b"]), out_type="string"),
+            gives=np.array([b"a", b"b"], object),
+        )
+
     case.shapes("[]", "?", out_type="float32")
     case.fails(
         (message,), out_type="int32", match="Type mismatch between parsed tensor .float. and dtype .int32."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse
-from headrace.opdef import constant_node, convert_to_tensor, export, raw
+from headrace.opdef import constant_node, constant_value, convert_to_tensor, export, raw
 
 
 @export("sparse_merge", "sparse.merge")
@@ -40,12 +40,15 @@ def sparse_merge(sp_ids, sp_values, vocab_size, name=None, already_sorted=False)
 def merged(sp_ids, values, sizes, already_sorted=False):
     """Does what `sparse_merge` does, with the values as a tensor."""
     concat, cast = NAMES["concat"], NAMES["cast"]
-    sizes = [cast(size, "int64") for size in sizes]
     ids = [NAMES["expand_dims"](cast(s.values, "int64"), 1) for s in sp_ids]
+    sizes = [cast(size, "int64") for size in sizes]
     indices = concat([sp_ids[0].indices[:, :-1], *ids], 1)
     dense_shape = concat([sp_ids[0].dense_shape[:-1], [*sizes]], 0)
     sparse = SparseTensor(indices, values, dense_shape)
-    return sparse if already_sorted else NAMES["sparse_reorder"](sparse)
+    if already_sorted:
+        return sparse
+    ordered = NAMES["sparse_reorder"](sparse)
+    return SparseTensor(ordered.indices, ordered.values, dense_shape)
 
 
 @export("sparse_to_indicator", "sparse.to_indicator")
@@ -61,7 +64,8 @@ def sparse_to_indicator(sp_input, vocab_size, name=None):
     with name_scope(name, "SparseToIndicator", [sp_input]) as scope:
         count = NAMES["shape"](sp_input.indices)[0]
         true = raw.Fill(NAMES["expand_dims"](count, 0), True)
-        found = merged([sp_input], true, [vocab_size])
+        marks = SparseTensor(sp_input.indices, true, sp_input.dense_shape)
+        found = merged([sp_input], marks.values, [vocab_size])
         return NAMES["sparse_tensor_to_dense"](found, default_value=False, validate_indices=False, name=scope)
 
 
@@ -86,7 +90,15 @@ def sparse_reset_shape(sp_input, new_shape=None):
         # Without any element there is no greatest coordinate; the least shape is then of zeros.
         return SparseTensor(indices, values, raw.Maximum(least, raw.Add(last, NAMES["ones_like"](old))))
     new_shape = NAMES["cast"](convert_to_tensor(new_shape), "int64")
-    (rank,) = old.shape.as_list()
-    if rank is not None and new_shape.shape.as_list()[0] not in (None, rank):
-        raise ValueError("Dimensions are not compatible")
+    new_shape.shape.with_rank(1).dims[0].merge_with(old.shape.with_rank(1).dims[0])
+    wanted, known = constant_value(new_shape), sp_input.shape
+    if wanted is not None and known.is_fully_defined():
+        dims = wanted.tolist()
+        if any(d < k for d, k in zip(dims, known.as_list(), strict=True)):
+            shown = " ".join(map(str, known.as_list())), " ".join(map(str, dims))
+            raise ValueError(
+                "Requested new_shape should have dimension sizes >= sp_input.shape.  "
+                f"Found new_shape ([{shown[0]}]), sp_input.shape ([{shown[1]}])."
+            )
+        return SparseTensor(indices, values, dims)
     return SparseTensor(indices, values, new_shape)
