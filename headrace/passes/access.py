@@ -10,6 +10,9 @@ from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function
 from headrace.opdef.functions import arguments_of, called_functions
 
+Inputs = tuple[Tensor, ...]
+Late = dict[Operation, Inputs]
+
 
 @dataclass
 class Access:
@@ -19,21 +22,22 @@ class Access:
     writes: list[Tensor] = field(default_factory=list)
 
 
-def access_of(op: Operation) -> Access | None:
+def access_of(op: Operation, inputs: Inputs | None = None) -> Access | None:
     """Returns what a node does to state, None for a node that touches none.
 
     A reference taken where a plain tensor is asked for is a read. References and resources that the op does not
     declare as `reads` count as written.
     """
     found: Access | None = None
-    if not any(t._dtype.is_ref or t._dtype is dtypes.resource for t in op._inputs):
+    inputs = op._inputs if inputs is None else inputs
+    if not any(t._dtype.is_ref or t._dtype is dtypes.resource for t in inputs):
         return None
     if op.kind.rules.get("host") is not None and op.kind.rules["host"].options.get("calls"):
         return _access_of_call(op)
     plan = op.kind.plan
     i = 0
     for arg, n in zip(plan.signature.inputs, plan.sizes(plan.signature.inputs, op.attrs), strict=True):
-        for t in op._inputs[i : i + (1 if n is None else n)]:
+        for t in inputs[i : i + (1 if n is None else n)]:
             if not (t._dtype.is_ref or t._dtype is dtypes.resource):
                 continue
             found = found or Access()
@@ -92,17 +96,21 @@ def source(tensor: Tensor) -> Tensor:
         tensor = first
 
 
-def order_edges(ops: Iterable[Operation]) -> dict[Operation, list[Operation]]:
+def order_edges(ops: Iterable[Operation], late: Late | None = None) -> dict[Operation, list[Operation]]:
     """Returns for each node the earlier ones it must follow because they touch the same state.
 
     TensorFlow leaves a race where a read and a write of a variable are not ordered by edges. Here the order of `ops`
     decides: reads and writes of one variable happen in that order.
+
+    Args:
+      ops: The nodes, in an order in which they can run.
+      late: What `late_reads` says of them.
     """
     last_write: dict[Tensor, Operation] = {}
     reads_since: dict[Tensor, list[Operation]] = {}
     edges: dict[Operation, list[Operation]] = {}
     for op in ops:
-        access = access_of(op)
+        access = access_of(op, late.get(op) if late else None)
         if access is None:
             continue
         before: list[Operation] = []
@@ -120,3 +128,62 @@ def order_edges(ops: Iterable[Operation]) -> dict[Operation, list[Operation]]:
         if before:
             edges[op] = before
     return edges
+
+
+def late_reads(ops: list[Operation], fed: set[Tensor]) -> Late:
+    """Returns the nodes that see a reference variable as it is after a write that they wait for.
+
+    A reference variable is read through one Identity node, made with the variable. In TensorFlow that node's output
+    shares the variable's memory, so a node that waits for a write (a constraint, a moving average under control
+    dependencies) sees what was written, though the Identity ran long before. Such nodes take the reference itself.
+
+    Args:
+      ops: The nodes of a step, in an order in which they can run.
+      fed: Tensors that are given.
+
+    Returns:
+      Node -> its inputs, with references in place of the tensors read from them.
+    """
+    writers: dict[Tensor, list[Operation]] = {}
+    snapshots: list[Tensor] = []
+    for op in ops:
+        if op.type == "Identity" and op._inputs[0]._dtype.is_ref:
+            snapshots.append(op._outputs[0])
+            continue
+        access = access_of(op)
+        for t in access.writes if access is not None else ():
+            if t._dtype.is_ref:
+                writers.setdefault(source(t), []).append(op)
+    late: Late = {}
+    if not writers:
+        return late
+    inside = set(ops)
+    for snapshot in snapshots:
+        reference = snapshot._op._inputs[0]
+        writes = writers.get(source(reference))
+        if not writes or snapshot in fed:
+            continue
+        first = min(w._id for w in writes)
+        readers = [r for r in snapshot._consumers if r in inside and r._id > first and r not in writes]
+        if not readers:
+            continue
+        after = _descendants([w for w in writes if snapshot._op not in _descendants([w], inside)], inside)
+        for reader in readers:
+            if reader in after:
+                inputs = late.get(reader, reader._inputs)
+                late[reader] = tuple(reference if t is snapshot else t for t in inputs)
+    return late
+
+
+def _descendants(roots: list[Operation], inside: set[Operation]) -> set[Operation]:
+    """Returns the nodes among `inside` that come after any of `roots` along data and control edges."""
+    found: set[Operation] = set()
+    stack = list(roots)
+    while stack:
+        op = stack.pop()
+        followers = [c for t in op._outputs for c in t._consumers] + op._control_outputs
+        for f in followers:
+            if f in inside and f not in found:
+                found.add(f)
+                stack.append(f)
+    return found

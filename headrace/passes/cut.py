@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.graph import Operation, Tensor
-from headrace.passes.access import order_edges
+from headrace.passes.access import Late, order_edges
 
 
 def stages(
@@ -17,6 +17,7 @@ def stages(
     fed: set[Tensor],
     on_host: Callable[[Operation], bool],
     static_edges: set[tuple[Operation, Operation]],
+    late: Late | None = None,
 ) -> list[list[Operation]]:
     """Returns the nodes of each stage, in order; even stages are clusters.
 
@@ -25,12 +26,14 @@ def stages(
       fed: Tensors that are given.
       on_host: Whether a node has to run on the host.
       static_edges: (producer, consumer) pairs whose consumer needs the producer's value before it can be compiled.
+      late: What `late_reads` says of the nodes.
     """
     before: dict[Operation, list[Operation]] = {}
-    extra = order_edges(ops)
+    late = late or {}
+    extra = order_edges(ops, late)
     inside = set(ops)
     for op in ops:
-        sources = [t._op for t in op._inputs if t not in fed]
+        sources = [t._op for t in late.get(op, op._inputs) if t not in fed]
         sources += op._control_inputs
         sources += extra.get(op, ())
         before[op] = [b for b in dict.fromkeys(sources) if b in inside]

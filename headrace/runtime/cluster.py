@@ -16,6 +16,7 @@ from headrace import errors
 from headrace.graph import Operation, Tensor
 from headrace.lazy import jax, jax_core, jnp
 from headrace.opdef.infer import group_operands
+from headrace.passes.access import Late
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import Step, TraceContext
 from headrace.runtime.functions import can_lower_calls
@@ -66,6 +67,7 @@ class Trace:
         self.blocks: dict[Operation, int] = {}
         self._counters = counters
         self._slots = slots
+        self.late: Late = {}
         self.streams: Callable[[Operation], Any] = lambda op: None
 
     def random(self, op: Operation, blocks: int) -> tuple[Any, Any]:
@@ -90,9 +92,10 @@ class Trace:
         i = 0
         env = self.env
         untouched = "untouched" in rule.options
+        inputs = self.late.get(op, op._inputs)
         for arg, n in zip(plan.signature.inputs, plan.sizes(plan.signature.inputs, op.attrs), strict=True):
             static = arg.name in rule.static
-            for t in op._inputs[i : i + (1 if n is None else n)]:
+            for t in inputs[i : i + (1 if n is None else n)]:
                 v = env[t]
                 if isinstance(v, VariableState) and t._dtype.is_ref and not arg.is_ref and not untouched:
                     v = self.values.get(v)
@@ -195,6 +198,7 @@ class Cluster:
       inputs: The tensors made outside that they take.
       outputs: The tensors that are asked for outside.
       fed: The tensors that the caller gives a value in each step; among them may be a constant's.
+      late: What `headrace.passes.access.late_reads` says of the nodes.
     """
 
     def __init__(
@@ -203,10 +207,12 @@ class Cluster:
         inputs: list[Tensor],
         outputs: list[Tensor],
         fed: Set[Tensor] = frozenset(),
+        late: Late | None = None,
     ):
         self.ops = ops
         self.inputs = inputs
         self.fed = fed
+        self.late = late or {}
         self.outputs = outputs
         self.static: set[Tensor] = set()  # inputs whose value the program is specialised on
         self.random_ops = [op for op in ops if "seed2" in op.attrs and op.kind.is_stateful]
@@ -306,6 +312,7 @@ class Program:
             env.update(zip(dynamic, arrays, strict=True))
             incoming = dict(zip(order, variables, strict=True))
             trace = Trace(env, dict(incoming), counters, cluster._slots)
+            trace.late = cluster.late
             trace.streams = step.state.stream
             trace.run(cluster.ops)
             self._known = {}

@@ -15,6 +15,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.graph import Operation, Tensor
+from headrace.passes.access import late_reads
 from headrace.passes.cut import stages
 from headrace.passes.prune import needed
 from headrace.resources.variable import VariableState
@@ -47,15 +48,13 @@ class _Instruction:
 
     __slots__ = ("inputs", "kernel", "op", "outputs", "reads")
 
-    def __init__(self, op: Operation, kernel: Kernel, slots: dict[Tensor, int]):
+    def __init__(self, op: Operation, kernel: Kernel, slots: dict[Tensor, int], inputs: tuple[Tensor, ...]):
         self.op = op
         self.kernel = kernel
-        self.inputs = [slots[t] for t in op._inputs]
+        self.inputs = [slots[t] for t in inputs]
         self.outputs = [slots[t] for t in op._outputs]
         # Inputs that are references but are wanted as plain tensors.
-        self.reads = [
-            i for i, t in enumerate(op._inputs) if t._dtype.is_ref and not kernel.takes_reference[i]
-        ]
+        self.reads = [i for i, t in enumerate(inputs) if t._dtype.is_ref and not kernel.takes_reference[i]]
 
 
 class Plan:
@@ -84,6 +83,7 @@ class Plan:
         self.ops = needed(fetches, targets, feeds)
         fed = set(feeds)
         self._fed = fed
+        self._late = late_reads(self.ops, fed)
         self._slots: dict[Tensor, int] = {}
         for t in feeds:
             self._slots.setdefault(t, len(self._slots))
@@ -119,6 +119,9 @@ class Plan:
         # compile them all at once, even for a single run.
         programs = sum(needs_program(op) for op in self._rest)
         self._is_heavy = programs > _HEAVY_PROGRAMS
+
+    def _inputs(self, op: Operation) -> tuple[Tensor, ...]:
+        return self._late.get(op, op._inputs)
 
     @staticmethod
     def _is_fixed(op: Operation) -> bool:
@@ -198,7 +201,7 @@ class Plan:
         out = []
         for op in ops:
             try:
-                out.append(_Instruction(op, Kernel(op), self._slots))
+                out.append(_Instruction(op, Kernel(op), self._slots, self._inputs(op)))
             except errors.OpError as e:
                 raise at_node(e, op) from None
         return out
@@ -232,12 +235,12 @@ class Plan:
         def on_host(op: Operation) -> bool:
             return op in self._forced or not can_lower(op) or bool(self._fed.intersection(op._outputs))
 
-        parts = stages(self._rest, self._fed, on_host, self._static_edges)
+        parts = stages(self._rest, self._fed, on_host, self._static_edges, self._late)
         wanted = set(self.fetches)
         home = {op: i for i, part in enumerate(parts) for op in part}
         used_outside: dict[int, set[Tensor]] = {}
         for op in self._rest:
-            for t in op._inputs:
+            for t in self._inputs(op):
                 maker = t._op
                 if t not in self._fed and maker not in fixed and home[maker] != home[op]:
                     used_outside.setdefault(home[maker], set()).add(t)
@@ -250,11 +253,13 @@ class Plan:
                 continue
             inside = set(part)
             inputs = list(
-                dict.fromkeys(t for op in part for t in op._inputs if t in self._fed or t._op not in inside)
+                dict.fromkeys(
+                    t for op in part for t in self._inputs(op) if t in self._fed or t._op not in inside
+                )
             )
             asked = used_outside.get(i, set())
             outputs = [t for op in part for t in op._outputs if t in wanted or t in asked]
-            out.append(Cluster(part, inputs, outputs, self._fed))
+            out.append(Cluster(part, inputs, outputs, self._fed, self._late))
         return out
 
     def _run_stages(self, step: Step, feed_values: list[Any]) -> list[Any]:

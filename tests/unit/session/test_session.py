@@ -326,3 +326,33 @@ def test_a_new_control_input_is_seen_by_plans_made_before(graph):
         out.op._add_control_input(add.op)
         sess.run(out)
         assert sess.run(v) == 2.0
+
+
+def test_what_waits_for_a_write_sees_it(tier):
+    """TensorFlow reads a reference variable through one Identity, whose output shares the variable's memory."""
+    v = tf.Variable([1.0, 2.0], name="v")
+    average = tf.Variable([0.0, 0.0], name="average")
+    before = v + 0.0
+    update = tf.assign_sub(v, [0.5, 3.0])
+    with tf.control_dependencies([update]):
+        clipped = tf.assign(v, tf.maximum(v, 0.0))
+        mean = tf.assign_add(average, v * 1.0)
+    unordered = v * 10.0
+    with tf.Session() as sess:
+        for _ in range(2):
+            sess.run(tf.global_variables_initializer())
+            got = sess.run([before, clipped, mean, unordered])
+            np.testing.assert_array_equal(got[0], [1.0, 2.0])
+            np.testing.assert_array_equal(got[1], [0.5, 0.0])
+            np.testing.assert_array_equal(got[2], [0.5, 0.0])
+            np.testing.assert_array_equal(got[3], [10.0, 20.0])
+
+
+def test_constraints_hold_after_an_update(tier):
+    w = tf.get_variable("w", initializer=[0.05, 2.0], constraint=lambda w: tf.maximum(w, 0.0))
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(w * w) + 10.0 * tf.reduce_sum(w))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for expected in ([0.0, 0.6], [0.0, 0.0], [0.0, 0.0]):
+            sess.run(train)
+            np.testing.assert_allclose(sess.run(w), expected, atol=1e-6)
