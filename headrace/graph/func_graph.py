@@ -201,14 +201,23 @@ class Function:
       graph: Its body.
       inputs: The placeholders for its arguments.
       outputs: What it returns; several functions may share a body and return different parts of it.
+      controls: Operations that run with every call, whatever the outputs need.
       gradient_name: The name of the function that is its gradient, or None.
     """
 
     # Set by headrace.graphdef: Function -> FunctionDef.
     to_definition: Callable[[Any], Any] | None = None
 
-    def __init__(self, name: str, graph: FuncGraph, inputs: Sequence[Tensor], outputs: Sequence[Tensor]):
+    def __init__(
+        self,
+        name: str,
+        graph: FuncGraph,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        controls: Sequence[Operation] = (),
+    ):
         self.name = name
+        self.controls = tuple(controls)
         self.graph = graph
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
@@ -229,7 +238,7 @@ class Function:
         if self._ops is None:
             arguments = {t._op for t in self.inputs}
             found: set[Operation] = set()
-            todo = [t._op for t in self.outputs]
+            todo = [*[t._op for t in self.outputs], *self.controls]
             while todo:
                 op = todo.pop()
                 if op not in found and op not in arguments:

@@ -69,6 +69,9 @@ def function_def(function: Function) -> Any:
     for name, t in zip(results, function.outputs, strict=True):
         signature.output_arg.add(name=name).type = t._dtype.base_dtype.as_datatype_enum
         message.ret[name] = where[t]
+    for op in function.controls:
+        signature.control_output.append(named[op])
+        message.control_ret[named[op]] = named[op]
     return message
 
 
@@ -135,7 +138,8 @@ def function_of(definition: Any, graph: Any) -> Function:
         else:
             outputs.append(body.get_tensor_by_name(text if ":" in text else text + ":0"))
     body.outputs = outputs
-    return Function(signature.name, body, body.inputs, outputs)
+    controls = [body.get_operation_by_name(name) for name in definition.control_ret.values()]
+    return Function(signature.name, body, body.inputs, outputs, controls)
 
 
 def _flat_input(text: str, nodes: dict[str, Any], graph: Any) -> str:
