@@ -141,3 +141,51 @@ def identities(node: Operation, outputs: Sequence[Tensor] | None = None) -> list
         same._handle_data = t._handle_data
         out.append(same)
     return out
+
+
+def loop_node(
+    bodies: Sequence[FuncGraph],
+    start: Sequence[Tensor],
+    dims: Sequence[Shape],
+    parallel_iterations: int,
+    scope: Any,
+) -> Operation:
+    """Adds the While node; what its functions capture becomes loop variables that stay as they are.
+
+    Args:
+      bodies: The condition and the body, each with a placeholder for each of `start` as its first inputs.
+      start: What the loop variables start with; the first two are scalars, the counter and its limit.
+      dims: The shapes of the others.
+      parallel_iterations: An attr.
+      scope: The node's name.
+    """
+    graph = get_default_graph()
+    captured = list(dict.fromkeys(t for body in bodies for t in body.external_captures))
+    for body in bodies:
+        known = dict(body.captures)
+        for t in captured:
+            if t not in known:
+                inner = body.placeholder(t._dtype, t._dims)
+                inner._handle_data = t._handle_data
+                known[t] = inner
+        body.inputs = [*body.inputs[: len(start)], *[known[t] for t in captured]]
+        body._captures = {t: known[t] for t in captured}
+    work = bodies[1]
+    work.outputs = [*work.outputs, *work.inputs[len(start) :]]
+    references = [add_function(graph, body) for body in bodies]
+    waits = list(dict.fromkeys(c for body in bodies for c in body.control_captures))
+    output_shapes = [(), (), *dims, *[t._dims for t in captured]]
+    with graph.control_dependencies(waits):
+        node: Operation = raw.While.node(
+            [*start, *captured],
+            cond=references[0],
+            body=references[1],
+            output_shapes=output_shapes,
+            parallel_iterations=parallel_iterations,
+            _lower_using_switch_merge=True,
+            _num_original_outputs=len(output_shapes),
+            name=scope,
+        )
+    for t, source in zip(node.outputs, node.inputs, strict=True):
+        t._handle_data = source._handle_data
+    return node

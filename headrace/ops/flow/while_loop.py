@@ -6,7 +6,8 @@ from headrace import dtypes, shapes
 from headrace.graph import Tensor, get_default_graph, name_scope
 from headrace.graph.structure import check_same, flatten, is_nested, pack_like
 from headrace.opdef import GRADIENTS, convert_to_tensor, export, op, raw
-from headrace.opdef.bodies import add_function, body_of, function_name, identities
+from headrace.opdef.bodies import body_of, function_name, identities, loop_node
+from headrace.ops.flow.loop_gradient import loop_gradient
 from headrace.tensor_shape import TensorShape, to_tuple
 
 _TEXT = """
@@ -31,10 +32,7 @@ def _while(input, *, cond, body, ctx):
 
 
 def _gradient(operation, *grads):
-    raise NotImplementedError(
-        f"The gradient of the loop '{operation.name}' (op type: {operation.type}) is not built yet: tf.while_loop can "
-        "be run, but not differentiated."
-    )
+    return loop_gradient(operation, grads)
 
 
 def _declare(name, flag):
@@ -161,7 +159,7 @@ def _loop(cond, body, loop_vars, invariants, parallel_iterations, maximum, same_
     test_body = body_of(names[0], test, arguments)
     work_body = body_of(names[1], work, arguments)
     _check_results(start, dims, work_body.outputs[2:])
-    node = _node(graph, [test_body, work_body], [counter, limit, *start], dims, parallel_iterations, scope)
+    node = loop_node([test_body, work_body], [counter, limit, *start], dims, parallel_iterations, scope)
     flat = identities(node)[2 : 2 + len(start)]
     result = pack_like(returned[0] if not same_structure else loop_vars, flat, composites=True)
     if not same_structure and isinstance(result, (list, tuple)) and len(result) == 1:
@@ -241,36 +239,3 @@ def _check_results(start, dims, results):
                 f"Input tensor '{t.name}' enters the loop with shape {TensorShape.of(shape)}, but has shape "
                 f"{after.shape} after one iteration. {_VARYING}"
             )
-
-
-def _node(graph, bodies, start, dims, parallel_iterations, scope):
-    """Adds the While node; what its functions capture becomes loop variables that stay as they are."""
-    captured = list(dict.fromkeys(t for body in bodies for t in body.external_captures))
-    for body in bodies:
-        known = dict(body.captures)
-        for t in captured:
-            if t not in known:
-                inner = body.placeholder(t._dtype, t._dims)
-                inner._handle_data = t._handle_data
-                known[t] = inner
-        body.inputs = [*body.inputs[: len(start)], *[known[t] for t in captured]]
-        body._captures = {t: known[t] for t in captured}
-    work = bodies[1]
-    work.outputs = [*work.outputs, *work.inputs[len(start) :]]
-    references = [add_function(graph, body) for body in bodies]
-    waits = list(dict.fromkeys(c for body in bodies for c in body.control_captures))
-    output_shapes = [(), (), *dims, *[t._dims for t in captured]]
-    with graph.control_dependencies(waits):
-        node = raw.While.node(
-            [*start, *captured],
-            cond=references[0],
-            body=references[1],
-            output_shapes=output_shapes,
-            parallel_iterations=parallel_iterations,
-            _lower_using_switch_merge=True,
-            _num_original_outputs=len(output_shapes),
-            name=scope,
-        )
-    for t, source in zip(node.outputs, node.inputs, strict=True):
-        t._handle_data = source._handle_data
-    return node
