@@ -245,6 +245,9 @@ def batch_matmul_v2_lower(x, y, *, adj_x, adj_y):
 def batch_matmul_v2_grad(op, dy):
     x, y = op.inputs
     dx, dy = _batch_grads(op, dy)
+    if x._dims is not None and None not in x._dims and x._dims == y._dims:
+        # Nothing was broadcast. TensorFlow sees that only where the whole shapes are equal.
+        return dx, dy
     shape_x = shape_of(x)
     shape_y = shape_of(y)
     axes_x, axes_y = raw.BroadcastGradientArgs(shape_x[:-2], shape_y[:-2])
