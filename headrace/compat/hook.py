@@ -8,7 +8,7 @@ import types
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from headrace.compat.internal import InternalModule, is_internal
+from headrace.compat.internal import InternalModule, is_internal, leads_inside
 from headrace.compat.v2_names import DIFFERENT
 from headrace.export import NAMES
 from headrace.namespace import Namespace, is_namespace, load_providers, no_such_name
@@ -92,7 +92,7 @@ def make(name: str) -> types.ModuleType | None:
         return kind(name, public)
     if public.startswith("contrib."):
         load_providers(public)
-        return kind(name, public) if is_namespace(public) else None
+        return kind(name, public) if is_namespace(public) or leads_inside(public) else None
     return None
 
 

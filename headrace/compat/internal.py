@@ -189,15 +189,16 @@ def is_internal(path: str) -> bool:
     """Says whether TensorFlow 1.15 has an internal module of this name ("python.framework.ops")."""
     if path in MODULES:
         return True
-    if any(
-        known == path or known.startswith(path + ".") for known in SOURCES if known.startswith("contrib.")
-    ):
-        return True
     match = _CONTRIB.match(path)
-    return match is not None and _has_contrib(match[1])
+    return match is not None and (leads_inside(path) or path in SOURCES or _has_contrib(match[1]))
 
 
 _CONTRIB = re.compile(r"(contrib\.\w+)\.python(\.|$)")
+
+
+def leads_inside(path: str) -> bool:
+    """Says whether a module of tf.contrib has to be there because one inside it is known: "contrib.learn"."""
+    return any(known.startswith(path + ".") for known in SOURCES if known.startswith("contrib."))
 
 
 def _has_contrib(path: str) -> bool:
@@ -216,8 +217,10 @@ def sources(path: str) -> tuple[str, ...]:
         # These two are laid out inside as in public.
         found.append(path.removeprefix("python."))
     start = path
-    while start not in SOURCES:
+    while start and start not in SOURCES:
         start = start.rpartition(".")[0]
+    if not start:
+        return tuple(found)
     return (*found, *SOURCES[start].split())
 
 

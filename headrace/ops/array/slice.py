@@ -34,15 +34,15 @@ def slice_shape(input, begin, size, *, ctx):
         return None
     if sizes is None:
         return (None,) * len(input)
-    first = ctx.constant("begin")
+    first = ctx.as_shape("begin")
     exact = ctx.constant("size")
     if first is None or exact is None:
         # -1 means the rest of a dimension, whose length depends on where it begins.
         return sizes
     out = []
-    for d, b, s in zip(input, first.tolist(), exact.tolist(), strict=True):
+    for d, b, s in zip(input, first, exact.tolist(), strict=True):
         if s == -1:
-            out.append(None if d is None else d - b)
+            out.append(None if d is None or b is None else d - b)
             if out[-1] is not None and out[-1] < 0:
                 raise ValueError(f"Negative dimension size caused by subtracting {b} from {d}")
         else:
@@ -110,6 +110,7 @@ def slice_cases(case):
     case(x, np.array([2, 0], np.int64), np.array([0, 3], np.int64), gives=np.zeros([0, 3], np.float32))
     case.shapes("[?,3];[2];[2]", "[?,2]", values={"begin": [0, 1], "size": [-1, 2]})
     case.shapes("[2,3];[2];[2]", "[?,?]")
+    case.shapes("[2,3];[2];[2]", "[?,?]", values={"size": [-1, -1]})
     case.shapes("[2,3];?;[2]", "[?,1]", values={"size": [-1, 1]})
     case.fails(
         "[2,3];[1];[1]", match="Shape must be rank 1 but is rank 2", values={"begin": [0], "size": [1]}

@@ -55,6 +55,20 @@ def test_the_face_has_no_implementation_in_it():
     assert tf.app.flags is tf.flags
 
 
+def test_contrib_is_public_though_some_of_its_inside_is_known():
+    import tensorflow as tf
+    from tensorflow.contrib.learn.python.learn.datasets import mnist
+
+    assert tf.contrib.layers.xavier_initializer is headrace.contrib.layers.xavier_initializer
+    assert callable(mnist.read_data_sets)
+    with pytest.raises(AttributeError, match="headrace has no tf.contrib.learn.nope"):
+        _ = tf.contrib.learn.nope
+    with pytest.raises(AttributeError, match="headrace has no tf.contrib.nope"):
+        _ = tf.contrib.nope
+    with pytest.raises(ModuleNotFoundError, match="headrace has no module tensorflow.contrib.nope"):
+        module("tensorflow.contrib.nope")
+
+
 def test_messages():
     from tensorflow.core.framework import graph_pb2
     from tensorflow.python.training.checkpoint_state_pb2 import CheckpointState

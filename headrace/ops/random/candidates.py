@@ -1,0 +1,194 @@
+"""Samplers of candidate classes: a few classes out of many, with how often each was to be expected.
+
+A sampler draws single random words from its stream, as many as it needs, and reserves far more than that. The
+sampled classes depend on all the draws before, so the samplers run on the host.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace import errors
+from headrace.ops.random import philox
+from headrace.ops.random.distributions import doubles_from_words
+
+_BLOCKS_PER_SAMPLE = 512  # 2,048 words
+_PIECE = 256
+_FRACTION = 23  # bits in a float32's fraction
+
+
+class Draws:
+    """Random words one after another, as unsigned integers below a bound, floats or doubles."""
+
+    def __init__(self, key, counter):
+        self._key, self._counter = key, counter
+        self._words: list[int] = []
+        self._next = 0
+
+    def word(self) -> int:
+        if self._next == len(self._words):
+            self._words = philox.words(self._key, self._counter, _PIECE).tolist()
+            self._counter = philox.advance(self._counter, _PIECE // philox.BLOCK_WORDS)
+            self._next = 0
+        self._next += 1
+        return self._words[self._next - 1]
+
+    def long(self) -> int:
+        return self.word() | self.word() << 32
+
+    def below(self, bound: int, draw=None, bits: int = 32) -> int:
+        """Returns an integer in [0, bound); words that would favour small numbers are drawn again."""
+        draw = draw or self.word
+        if bound & (bound - 1) == 0:
+            return draw() & (bound - 1)
+        surplus = (2**bits - 1) % bound + 1
+        while (value := draw()) < surplus:
+            pass
+        return value % bound
+
+    def long_below(self, bound: int) -> int:
+        return self.below(bound, self.long, 64)
+
+    def float(self) -> float:
+        return (self.word() & (2**_FRACTION - 1)) * 2.0**-_FRACTION
+
+    def double(self) -> float:
+        first, second = np.uint32(self.word()), np.uint32(self.word())
+        return float(doubles_from_words(first, second))
+
+
+class Uniform:
+    """Every class is as likely as the others."""
+
+    learns = False
+
+    def __init__(self, count: int):
+        self.count = count
+
+    def sample(self, draws: Draws) -> int:
+        return draws.long_below(self.count)
+
+    def probability(self, classes: np.ndarray) -> np.ndarray:
+        return np.full(classes.shape, np.float32(1.0 / self.count))
+
+
+class LogUniform(Uniform):
+    """The likelihood of a class falls as its number grows, as of words sorted by frequency (Zipf's law)."""
+
+    def __init__(self, count: int):
+        super().__init__(count)
+        self._log_range = np.log1p(count)
+
+    def sample(self, draws: Draws) -> int:
+        value = int(np.exp(draws.double() * self._log_range)) - 1
+        return value % self.count  # rounding can lead to `count` itself
+
+    def probability(self, classes: np.ndarray) -> np.ndarray:
+        values = classes.astype(np.float64)
+        with np.errstate(all="ignore"):
+            return (np.log((values + 2.0) / (values + 1.0)) / self._log_range).astype(np.float32)
+
+
+class Learned(Uniform):
+    """The likelihood of a class grows with how often it was a true class so far."""
+
+    learns = True
+
+    def __init__(self, count: int):
+        super().__init__(count)
+        self._weights = np.ones(count, np.int32)
+
+    def sample(self, draws: Draws) -> int:
+        ends = np.cumsum(self._weights)
+        return int(np.searchsorted(ends, draws.below(int(ends[-1])), side="right"))
+
+    def probability(self, classes: np.ndarray) -> np.ndarray:
+        return self._weights[classes].astype(np.float32) / np.float32(self._weights.sum())
+
+    def learn(self, classes: np.ndarray) -> None:
+        np.add.at(self._weights, classes.ravel(), 1)
+
+
+class Fixed(Uniform):
+    """The likelihoods are proportional to given weights; drawn by Walker's alias method.
+
+    Args:
+      weights: One float32 a class of this shard.
+      total: The sum of the weights of all shards.
+    """
+
+    def __init__(self, weights: np.ndarray, total: np.float32):
+        super().__init__(len(weights))
+        self._weights, self._total = weights, total
+        self._keep, self._alias = _aliases(weights)
+
+    def sample(self, draws: Draws) -> int:
+        fraction, column = draws.float(), draws.below(self.count)
+        return column if fraction < self._keep[column] else int(self._alias[column])
+
+    def probability(self, classes: np.ndarray) -> np.ndarray:
+        inside = (classes >= 0) & (classes < self.count)
+        return np.where(inside, self._weights[np.where(inside, classes, 0)] / self._total, np.float32(0))
+
+
+def _aliases(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns how much of each column is its own class and which class has the rest of it."""
+    count = len(weights)
+    total = np.float32(0)
+    for weight in weights:
+        total += weight
+    heights = (weights * np.float32(count) / total).astype(np.float32)
+    keep, alias = np.ones(count, np.float32), np.arange(count)
+    low = [i for i in range(count) if heights[i] < 1]
+    high = [i for i in range(count) if heights[i] >= 1]
+    while low and high:
+        short, tall = low.pop(), high.pop()
+        keep[short], alias[short] = heights[short], tall
+        heights[tall] = heights[tall] + heights[short] - np.float32(1)
+        (low if heights[tall] < 1 else high).append(tall)
+    return keep, alias
+
+
+def draw(sampler, count: int, unique: bool, draws: Draws) -> tuple[np.ndarray, int]:
+    """Returns `count` classes and how many draws it took.
+
+    Raises:
+      errors.InvalidArgumentError: So many different classes do not exist.
+    """
+    if not unique:
+        return np.array([sampler.sample(draws) for _ in range(count)], np.int64), count
+    if count > sampler.count:
+        raise errors.InvalidArgumentError(None, None, "Sampler's range is too small.")
+    chosen: dict[int, None] = {}
+    tries = 0
+    while len(chosen) < count:
+        tries += 1
+        chosen[sampler.sample(draws)] = None
+    return np.fromiter(chosen, np.int64, count), tries
+
+
+def expected_counts(probability: np.ndarray, count: int, tries: int) -> np.ndarray:
+    """Returns how many of the drawn classes were to be expected to be those of the given probabilities."""
+    if tries == count:
+        return (probability * np.float32(count)).astype(np.float32)
+    with np.errstate(all="ignore"):
+        missed = np.float32(tries) * np.log1p(-probability.astype(np.float64)).astype(np.float32)
+        return -np.expm1(missed.astype(np.float64)).astype(np.float32)
+
+
+def sampled(sampler, true_classes: np.ndarray, count: int, unique: bool, random) -> list[np.ndarray]:
+    """Returns the sampled classes, the expected counts of the true ones and those of the sampled ones.
+
+    Args:
+      sampler: What the classes are drawn from; one that learns is told the true classes afterwards.
+      true_classes: An int64 matrix.
+      count: How many to sample.
+      unique: Whether the sampled ones are all different.
+      random: Takes a number of blocks and returns the key and the counter of that many.
+    """
+    key, counter = random(_BLOCKS_PER_SAMPLE * count)
+    classes, tries = draw(sampler, count, unique, Draws(key, counter))
+    true, expected = (expected_counts(sampler.probability(c), count, tries) for c in (true_classes, classes))
+    if sampler.learns:
+        sampler.learn(true_classes)
+    return [classes, true, expected]
