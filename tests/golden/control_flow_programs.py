@@ -247,6 +247,49 @@ def branch_around_loop(tf):
     return [tf.cond(n > 3, count, lambda: tf.constant(-1))], [{n: k} for k in (0, 4, 7)]
 
 
+def _counted(tf):
+    n = tf.placeholder(tf.int32, [])
+    x = tf.placeholder(tf.float32, [2])
+    return n, x, [{n: k, x: [0.7, 0.4]} for k in (0, 1, 3)]
+
+
+def _repeated(tf, n, x, f, **options):
+    return tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, f(i, a)), (tf.constant(0), x), **options)[1]
+
+
+def loop_gradient(tf):
+    n, x, steps = _counted(tf)
+    v = tf.Variable([1.0, 0.3])
+    w = tf.Variable([[0.2, 0.1], [0.5, 0.4]], use_resource=True)
+    y = _repeated(tf, n, x, lambda i, a: tf.tanh(tf.reshape(tf.matmul(tf.reshape(a, [1, 2]), w), [2]) + v))
+    return [y, *tf.gradients(y, [x, v, w])], steps
+
+
+def loop_gradient_through_branch(tf):
+    n, x, steps = _counted(tf)
+    y = _repeated(tf, n, x, lambda i, a: tf.cond(a[0] > 0.6, lambda: a * a, lambda: tf.exp(a) * x))
+    return [y, *tf.gradients(y, x)], steps
+
+
+def loop_gradient_nested(tf):
+    n, x, steps = _counted(tf)
+    y = _repeated(tf, n, x, lambda i, a: _repeated(tf, i, a, lambda j, b: b * x))
+    return [y, *tf.gradients(y, x)], steps
+
+
+def loop_gradient_in_branch(tf):
+    n, x, steps = _counted(tf)
+    y = tf.cond(n > 2, lambda: _repeated(tf, n, x, lambda i, a: tf.sin(a) * x), lambda: x * 2)
+    return [y, *tf.gradients(y, x)], steps
+
+
+def loop_gradient_growing(tf):
+    n, x, steps = _counted(tf)
+    any_size = (tf.TensorShape([]), tf.TensorShape([None]))
+    y = _repeated(tf, n, x, lambda i, a: tf.concat([a * a, a[:1] * 2], 0), shape_invariants=any_size)
+    return [y, *tf.gradients(y, x)], steps
+
+
 PROGRAMS = {name: f for name, f in sorted(globals().items()) if callable(f) and name[0] != "_"}
 
 

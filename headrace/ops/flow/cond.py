@@ -9,6 +9,7 @@ from headrace.graph import Tensor, get_default_graph, name_scope
 from headrace.graph.structure import check_same, flatten, pack_like
 from headrace.opdef import constant_value, convert_to_tensor, export, op, raw
 from headrace.opdef.bodies import body_of, branches_node, common_shapes, function_name, identities
+from headrace.ops.flow.toggles import control_flow_v2_enabled
 
 _TEXT = """
     {name}(cond: Tcond, input: Tin) -> (output: Tout)
@@ -145,7 +146,7 @@ def cond(pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, f
 
         flat = identities(branches_node(bodies, scope, make))
         result = pack_like(bodies[0].structured_outputs, flat, composites=True)
-    if not strict and type(result) in (list, tuple) and len(result) == 1:
+    if not strict and not control_flow_v2_enabled() and type(result) in (list, tuple) and len(result) == 1:
         result = result[0]
     return result
 
