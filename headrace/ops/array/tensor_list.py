@@ -90,3 +90,20 @@ def tensor_list_pop_back_grad(op, dlist, dtensor):
     if dlist is None:
         dlist = raw.EmptyTensorList(raw.Shape(dtensor), -1, element_dtype=op.attrs["element_dtype"])
     return raw.TensorListPushBack(dlist, dtensor), None
+
+
+def _cases(case):
+    @case.program
+    def last_in_first_out(step):
+        stack = raw.EmptyTensorList(-1, -1, element_dtype="float32")
+        for value in ([1.0], [2.0, 3.0]):
+            stack = raw.TensorListPushBack(stack, value)
+        rest, top = raw.TensorListPopBack(stack, -1, element_dtype="float32")
+        empty, bottom = raw.TensorListPopBack(rest, -1, element_dtype="float32")
+        step([top, bottom], gives=([2, 3], [1]))
+        _, nothing = raw.TensorListPopBack(empty, -1, element_dtype="float32")
+        step(nothing, fails=errors.InvalidArgumentError, match="empty list")
+
+
+for _kind in (EmptyTensorList, TensorListPushBack, TensorListPopBack):
+    _kind.cases(_cases)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.opdef import GRADIENTS, op
+from headrace.graph import get_default_graph
+from headrace.opdef import GRADIENTS, op, raw
+from headrace.opdef.bodies import add_function, body_of, function_name
 from headrace.ops.flow.branch_gradient import branch_gradient
 
 _TEXT = """
@@ -42,3 +44,20 @@ def _declare(name, flag):
 
 PartitionedCall = _declare("PartitionedCall", "")
 StatefulPartitionedCall = _declare("StatefulPartitionedCall", "stateful")
+
+
+def _cases(kind):
+    @kind.cases
+    def cases(case):
+        @case.program
+        def calls(step):
+            graph = get_default_graph()
+            x = raw.Placeholder(dtype="float32", shape=[2])
+            body = body_of(function_name(graph, "f", "body"), lambda: [x * x, x + 1.0])
+            square, more = kind([x], Tout=["float32", "float32"], f=add_function(graph, body))
+            step([square, more], feed={x: [2, 3]}, gives=([4, 9], [3, 4]))
+            step([square, more], feed={x: [1, 0]}, gives=([1, 0], [2, 1]))
+
+
+_cases(PartitionedCall)
+_cases(StatefulPartitionedCall)

@@ -40,6 +40,17 @@ def case_grad(op, *dys):
     return branch_gradient(op, dys)
 
 
+@Case.cases
+def case_cases(case):
+    @case.program
+    def picks_by_number(step):
+        i = raw.Placeholder(dtype="int32", shape=[])
+        x = raw.Placeholder(dtype="float32", shape=[])
+        y = switch_case(i, [lambda: x, lambda: x * 2.0], default=lambda: -x)
+        for number, value in ((0, 3), (1, 6), (2, -3), (-1, -3)):
+            step(y, feed={i: number, x: 3}, gives=value)
+
+
 # -- by predicates -------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import shapes
-from headrace.graph import Tensor, get_default_graph, name_scope
+from headrace.graph import Tensor, control_dependencies, get_default_graph, name_scope
 from headrace.graph.structure import check_same, flatten, pack_like
 from headrace.opdef import constant_value, convert_to_tensor, export, op, raw
 from headrace.opdef.bodies import body_of, branches_node, common_shapes, function_name, identities
@@ -67,6 +67,40 @@ def fake_param_shape(*, shape):
 def fake_param_host(*, dtype, shape):
     value = np.zeros([d or 0 for d in shape or ()], dtype.storage)
     return value.astype(object) if dtype.storage.hasobject else value
+
+
+@StatelessIf.cases
+def stateless_if_cases(case):
+    @case.program
+    def picks_a_branch(step):
+        pred, x = raw.Placeholder(dtype="bool", shape=[]), raw.Placeholder(dtype="float32", shape=[2])
+        y = cond(pred, lambda: x * 2.0, lambda: x + 1.0)
+        step(y, feed={pred: True, x: [1, 2]}, gives=[2, 4])
+        step(y, feed={pred: False, x: [1, 2]}, gives=[2, 3])
+        step(y, feed={pred: True, x: [3, 2]}, gives=[6, 4])
+
+
+@If.cases
+def if_cases(case):
+    @case.program
+    def writes_only_where_taken(step):
+        pred = raw.Placeholder(dtype="bool", shape=[])
+        v = raw.VarHandleOp(dtype="float32", shape=[], shared_name="v")
+
+        def add():
+            with control_dependencies([raw.AssignAddVariableOp(v, 1.0)]):
+                return raw.ReadVariableOp(v, dtype="float32")
+
+        y = cond(pred, add, lambda: raw.ReadVariableOp(v, dtype="float32"))
+        step(raw.AssignVariableOp(v, 5.0))
+        step(y, feed={pred: False}, gives=5)
+        step(y, feed={pred: True}, gives=6)
+        step(y, feed={pred: False}, gives=6)
+
+
+@FakeParam.cases
+def fake_param_cases(case):
+    case(dtype="float32", shape=[2], gives=[0.0, 0.0])
 
 
 @export("cond")

@@ -89,3 +89,21 @@ def held(value):
     if not isinstance(value, Optional):
         raise errors.InvalidArgumentError(None, None, "Input is not an optional.")
     return value
+
+
+def _cases(case):
+    @case.program
+    def holds_or_not(step):
+        some, none = raw.OptionalFromValue([[1.0, 2.0], 3]), raw.OptionalNone()
+        step([raw.OptionalHasValue(some), raw.OptionalHasValue(none)], gives=(True, False))
+        types = {"output_types": ["float32", "int32"], "output_shapes": [[2], []]}
+        step(list(raw.OptionalGetValue(some, **types)), gives=([1, 2], 3))
+        step(
+            list(raw.OptionalGetValue(none, **types)),
+            fails=errors.InvalidArgumentError,
+            match="does not have a value",
+        )
+
+
+for _kind in (OptionalFromValue, OptionalNone, OptionalHasValue, OptionalGetValue):
+    _kind.cases(_cases)

@@ -47,6 +47,26 @@ def _declare(name, flag):
 While = _declare("While", "stateful")
 StatelessWhile = _declare("StatelessWhile", "")
 
+
+@While.cases
+def while_cases(case):
+    @case.program
+    def counts(step):
+        n = raw.Placeholder(dtype="int32", shape=[])
+        y = while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 2.0), (0, 1.0))
+        step(list(y), feed={n: 0}, gives=(0, 1))
+        step(list(y), feed={n: 5}, gives=(5, 32))
+
+
+@StatelessWhile.cases
+def stateless_while_cases(case):
+    @case.program
+    def counts(step):
+        node = while_loop(lambda i: i < 7, lambda i: i + 2, [0]).op.inputs[0].op
+        same = raw.StatelessWhile(list(node.inputs), cond=node.attrs["cond"], body=node.attrs["body"])
+        step(same[2], gives=8)
+
+
 _VARYING = (
     "To allow the shape to vary across iterations, use the `shape_invariants` argument of tf.while_loop to specify a "
     "less-specific shape."
