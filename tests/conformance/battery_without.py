@@ -16,7 +16,10 @@ WITHIN = {
 }
 
 # The first case can't have every type.
-NOT_EVERY_TYPE = {"Bitcast": "the sizes of both types must fit the last dimension; its cases try several"}
+NOT_EVERY_TYPE = {
+    "Bitcast": "the sizes of both types must fit the last dimension; its cases try several",
+    "ParseTensor": "the type must be the one in the serialized tensor",
+}
 
 # A gradient that is not the derivative, or that finite differences can't see.
 NO_NUMERIC_GRADIENT: dict[str, str] = {}
