@@ -49,11 +49,18 @@ def function_def(function: Function) -> Any:
         where[t] = arg.name
     arguments = {t._op for t in function.inputs}
     needed = set(function.body)
-    nodes = [
-        op
-        for op in function.graph._ops
-        if op not in arguments and (op in needed or op.type not in ("FakeParam", "Placeholder"))
-    ]
+    # A body may be shared with a function that has more inputs; what depends on those is left out.
+    foreign = (
+        {op for op in function.graph._ops if op.type in ("Placeholder", "FakeParam")} - arguments - needed
+    )
+    nodes = []
+    for op in function.graph._ops:
+        if op in arguments or op in foreign:
+            continue
+        if op not in needed and any(t._op in foreign for t in op._inputs):
+            foreign.add(op)
+            continue
+        nodes.append(op)
     named = {op: names.unique(op._name) for op in nodes}
     for op in nodes:
         for t in op._outputs:
