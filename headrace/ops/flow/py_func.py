@@ -13,7 +13,7 @@ from headrace import errors
 from headrace.dtypes import as_dtype
 from headrace.graph import get_default_graph
 from headrace.opdef import export, op, raw
-from headrace.ops.string.elements import attr_text
+from headrace.opdef.strings import attr_text
 
 PyFunc = op("""
     PyFunc(input: Tin) -> (output: Tout)

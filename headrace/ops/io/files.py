@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.opdef import export, op, raw
-from headrace.ops.string.elements import flat, strings, text
+from headrace.opdef.strings import flat, strings, text
 from headrace.platform import file_io, gfile
 from headrace.shapes import with_rank
 

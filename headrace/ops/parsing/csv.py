@@ -8,8 +8,7 @@ import numpy as np
 
 from headrace.dtypes import as_dtype
 from headrace.opdef import export, op, raw
-from headrace.ops.string.elements import attr_bytes, flat, invalid, strings
-from headrace.ops.string.number import parse_number
+from headrace.opdef.strings import attr_bytes, flat, invalid, parse_number, strings
 
 DecodeCSV = op("""
     DecodeCSV(records: string, record_defaults: OUT_TYPE) -> (output: OUT_TYPE)

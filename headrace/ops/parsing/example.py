@@ -12,8 +12,8 @@ from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.opdef import convert_to_tensor, export, op, raw
+from headrace.opdef.strings import attr_bytes, flat, invalid, strings
 from headrace.ops.parsing.features import Wanted
-from headrace.ops.string.elements import attr_bytes, flat, invalid, strings
 
 ParseExample = op("""
     ParseExample(serialized: string, names: string, sparse_keys: Nsparse * string, dense_keys: Ndense * string,

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.dtypes import as_dtype
 from headrace.opdef import export, op, raw
-from headrace.ops.string.elements import attr_text, each, flat, invalid
+from headrace.opdef.strings import attr_text, each, flat, invalid
 from headrace.shapes import unchanged, with_rank
 
 DecodeRaw = op("""

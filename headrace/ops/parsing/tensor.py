@@ -7,7 +7,7 @@ import numpy as np
 from headrace.dtypes import as_dtype
 from headrace.graphdef.tensor_proto import make_ndarray, make_tensor_proto, proto_from_array
 from headrace.opdef import export, op, raw
-from headrace.ops.string.elements import invalid
+from headrace.opdef.strings import invalid
 from headrace.shapes import scalar, unknown
 
 SerializeTensor = op("""

@@ -9,7 +9,7 @@ from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse, is_sparse
 from headrace.opdef import convert_to_tensor, export, op, raw
-from headrace.ops.string.elements import invalid
+from headrace.opdef.strings import invalid
 
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 

@@ -10,7 +10,7 @@ from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse
 from headrace.opdef import constant_value, convert_to_tensor, export, op, raw
-from headrace.ops.string.elements import invalid
+from headrace.opdef.strings import invalid
 
 SparseReorder = op("""
     SparseReorder(input_indices: int64, input_values: T, input_shape: int64)

@@ -11,7 +11,7 @@ from headrace.graph import Tensor, name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse
 from headrace.lazy import jnp
 from headrace.opdef import convert_to_tensor, export, op, raw
-from headrace.ops.string.elements import invalid
+from headrace.opdef.strings import invalid
 
 _NUMBERS = "numbertype"
 

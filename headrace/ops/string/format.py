@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace.graph.tensor import Tensor
 from headrace.opdef import convert_to_tensor, export, op, raw
-from headrace.ops.string.elements import attr_text, invalid
+from headrace.opdef.strings import attr_text, invalid
 from headrace.shapes import scalar
 
 StringFormat = op("""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.opdef import export, op, raw
-from headrace.ops.string.elements import flat, invalid
+from headrace.opdef.strings import flat, invalid
 from headrace.ops.string.fingerprint import fingerprint64, murmur64, siphash
 from headrace.shapes import unchanged
 

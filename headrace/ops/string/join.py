@@ -9,7 +9,7 @@ import numpy as np
 from headrace import shapes
 from headrace.graph import name_scope
 from headrace.opdef import constant_node, convert_to_tensor, export, op, raw
-from headrace.ops.string.elements import attr_bytes, flat, invalid, strings
+from headrace.opdef.strings import attr_bytes, flat, invalid, strings
 
 StringJoin = op("""
     StringJoin(inputs: N * string) -> (output: string)

@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from headrace.opdef import export, op, raw
-from headrace.ops.string.elements import attr_text, each, invalid
+from headrace.opdef.strings import attr_text, each, invalid
 from headrace.shapes import unchanged
 
 StringLower = op("""

@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace import shapes
 from headrace.opdef import export, op, raw
-from headrace.ops.string.elements import flat, invalid, strings
+from headrace.opdef.strings import flat, invalid, strings
 from headrace.shapes import unchanged
 
 StringLength = op("""

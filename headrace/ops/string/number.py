@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import as_dtype
 from headrace.opdef import export, op, raw
-from headrace.ops.string.elements import attr_text, flat, invalid, strings
+from headrace.opdef.strings import attr_text, flat, invalid, parse_number, strings
 from headrace.shapes import unchanged
 
 StringToNumber = op("""
@@ -18,27 +16,6 @@ StringToNumber = op("""
 
     The number that each string spells.
 """, shape=unchanged, grad=None)  # fmt: skip
-
-_FLOAT = re.compile(rb"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity|nan)\s*", re.I)
-_HEX = re.compile(rb"\s*[+-]?0x[0-9a-f]+(\.[0-9a-f]*)?(p[+-]?\d+)?\s*", re.I)
-_INT = re.compile(rb"\s*[+-]?\d+\s*")
-
-
-def parse_number(s: bytes, dtype):
-    """Returns the number that a string spells, or None if it spells none of that type."""
-    kind = dtype.storage
-    if kind.kind == "f":
-        if _FLOAT.fullmatch(s):
-            with np.errstate(over="ignore"):
-                return kind.type(float(s))
-        if _HEX.fullmatch(s):
-            return kind.type(float.fromhex(s.decode().strip()))
-        return None
-    if not _INT.fullmatch(s):
-        return None
-    value = int(s)
-    info = np.iinfo(kind)
-    return kind.type(value) if info.min <= value <= info.max else None
 
 
 @StringToNumber.host

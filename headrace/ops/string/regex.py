@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.graph.tensor import Tensor
 from headrace.opdef import export, op, raw
-from headrace.ops.string.elements import attr_text, each, flat, invalid, text
+from headrace.opdef.strings import attr_text, each, flat, invalid, text
 from headrace.shapes import unchanged
 
 StaticRegexReplace = op("""

@@ -7,7 +7,7 @@ import numpy as np
 from headrace.graph import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.opdef import convert_to_tensor, export, op, raw
-from headrace.ops.string.elements import flat, invalid, strings, text
+from headrace.opdef.strings import flat, invalid, strings, text
 from headrace.shapes import with_rank
 
 StringSplit = op("""

@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.dtypes import as_dtype
 from headrace.opdef import export, op, raw
-from headrace.ops.string.elements import attr_text, each, flat, invalid, strings
+from headrace.opdef.strings import attr_text, each, flat, invalid, strings
 from headrace.shapes import unchanged, with_rank
 
 _ERRORS = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
@@ -47,3 +48,25 @@ def attr_bytes(value: Any) -> bytes:
 def attr_text(value: Any) -> str:
     """Returns a string attr as text."""
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+
+
+_FLOAT = re.compile(rb"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity|nan)\s*", re.I)
+_HEX = re.compile(rb"\s*[+-]?0x[0-9a-f]+(\.[0-9a-f]*)?(p[+-]?\d+)?\s*", re.I)
+_INT = re.compile(rb"\s*[+-]?\d+\s*")
+
+
+def parse_number(s: bytes, dtype: Any) -> Any:
+    """Returns the number that a string spells, or None if it spells none of that type."""
+    kind = dtype.storage
+    if kind.kind == "f":
+        if _FLOAT.fullmatch(s):
+            with np.errstate(over="ignore"):
+                return kind.type(float(s))
+        if _HEX.fullmatch(s):
+            return kind.type(float.fromhex(s.decode().strip()))
+        return None
+    if not _INT.fullmatch(s):
+        return None
+    value = int(s)
+    info = np.iinfo(kind)
+    return kind.type(value) if info.min <= value <= info.max else None
