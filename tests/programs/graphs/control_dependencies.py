@@ -4,6 +4,7 @@
 def build(tf):
     counter = tf.Variable(0.0, name="counter")
     other = tf.Variable(10.0, name="other")
+    third = tf.Variable(5.0, name="third")  # of its own: nothing orders a read of it and the write below
     increment = tf.assign_add(counter, 1.0, name="increment")
     with tf.control_dependencies([increment]):
         outer = tf.identity(other, name="outer")
@@ -16,7 +17,7 @@ def build(tf):
     group = tf.group(increment, product, name="both")
     empty = tf.group(name="empty")
     with tf.device("/cpu:0"):
-        placed = tf.assign_sub(other, 1.0, name="placed")
+        placed = tf.assign_sub(third, 1.0, name="placed")
     mixed = tf.group(increment, placed, name="mixed")
     first, second = tf.tuple([product, free], name="pair", control_inputs=[placed])
     with tf.control_dependencies([increment.op]):

@@ -22,7 +22,7 @@ def build(tf):
         ),
         "log_softmax": tf.nn.log_softmax(logits),
         "softmax_only": tf.nn.softmax(logits),
-        "softmax_first": tf.nn.softmax(logits, axis=0),
+        "softmax_first": tf.nn.softmax(logits, axis=0) * labels,
         "cosine": 1.0 - tf.reduce_sum(tf.nn.l2_normalize(labels, 1) * tf.nn.l2_normalize(logits, 1), 1),
     }
     fetches = dict(losses)

@@ -2,7 +2,7 @@
 
 
 def build(tf):
-    x = tf.constant([1.0, 2.0, 3.0], name="x")
+    x = tf.constant([1.0, 2.0, 1.5], name="x")
     y = tf.constant([0.5, -1.0, 2.0], name="y")
     a = x * y
     b = tf.exp(a)

@@ -33,7 +33,8 @@ def build(tf):
 
 
 def batches():
-    random = np.random.RandomState(102)
+    # Under the seeds 102 and 103 a unit comes so close to zero that the last bit of a sum decides its gradient.
+    random = np.random.RandomState(104)
     while True:
         classes = random.randint(0, 3, 16)
         x = 0.3 * random.rand(16, 12, 12, 1)
