@@ -130,7 +130,7 @@ def by_name(variables: Any) -> dict[str, Any]:
     if isinstance(variables, collections.abc.Mapping):
         return {str(k): list(v) if _is_partitioned(v) else v for k, v in variables.items()}
     if not isinstance(variables, (list, tuple, set, frozenset)):
-        variables = [variables]
+        raise TypeError(f"Variables to save should be passed in a dict or a list: {variables}")
     out: dict[str, Any] = {}
     for v in variables:
         if isinstance(v, SaveableObject) or hasattr(v, "specs"):

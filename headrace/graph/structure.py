@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MappingView, Sequence
 from typing import Any
 
 from headrace.graph.indexed_slices import IndexedSlices
 
 
 def is_nested(value: Any) -> bool:
-    return isinstance(value, (list, tuple, Mapping))
+    """Whether a value has leaves: a sequence other than a string, a dictionary, or a dictionary's values."""
+    return isinstance(value, Mapping) or _is_row(value)
+
+
+def _is_row(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return True
+    return isinstance(value, (Sequence, MappingView)) and not isinstance(value, (str, bytes, bytearray))
 
 
 def is_composite(value: Any) -> bool:
@@ -41,7 +48,7 @@ def _flatten(value: Any, composites: bool, out: list[Any]) -> None:
     if isinstance(value, Mapping):
         for key in sorted(value):
             _flatten(value[key], composites, out)
-    elif isinstance(value, (list, tuple)):
+    elif _is_row(value):
         for each in value:
             _flatten(each, composites, out)
     elif composites and is_composite(value):
@@ -56,15 +63,10 @@ def pack_like(structure: Any, flat: list[Any], composites: bool = False) -> Any:
     Raises:
       ValueError: There are more or fewer leaves than the structure has.
     """
-    leaves = iter(flat)
-    try:
-        result = _pack(structure, leaves, composites)
-    except StopIteration:
-        result = leaves = None
-    if leaves is None or next(leaves, leaves) is not leaves:
-        n = len(flatten(structure, composites))
+    n = len(flatten(structure, composites))
+    if n != len(flat):
         raise ValueError(f"Structure had {n} elements, but {len(flat)} were given")
-    return result
+    return _pack(structure, iter(flat), composites)
 
 
 def _pack(like: Any, flat: Iterator[Any], composites: bool) -> Any:
@@ -76,9 +78,10 @@ def _pack(like: Any, flat: Iterator[Any], composites: bool) -> Any:
         return type(like)(ordered)  # type: ignore[call-arg]
     if isinstance(like, tuple) and hasattr(like, "_fields"):
         return type(like)(*[_pack(v, flat, composites) for v in like])
-    if isinstance(like, (list, tuple)):
+    if _is_row(like):
         items = [_pack(v, flat, composites) for v in like]
-        return type(like)(items)
+        # A range or a view of a dictionary can't be made of its elements.
+        return items if isinstance(like, (range, MappingView)) else type(like)(items)  # type: ignore[call-arg]
     if composites and is_composite(like):
         parts = [next(flat) for _ in components(like)]
         return type(like)(*parts)

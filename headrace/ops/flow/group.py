@@ -11,6 +11,7 @@ from headrace.graph import (
     get_default_graph,
 )
 from headrace.graph import name_scope as scope_of
+from headrace.graph.structure import flatten
 from headrace.opdef import convert_to_tensor, export, raw
 
 
@@ -22,15 +23,6 @@ def no_op(name=None):
       name: The node's name.
     """
     return raw.NoOp(name=name)
-
-
-def flatten(values):
-    """Returns the leaves of nested lists, tuples and dictionaries (by sorted keys) in order."""
-    if isinstance(values, dict):
-        return [leaf for key in sorted(values) for leaf in flatten(values[key])]
-    if isinstance(values, (list, tuple)) and not isinstance(values, IndexedSlices):
-        return [leaf for value in values for leaf in flatten(value)]
-    return [values]
 
 
 def with_dependencies(dependencies, output, name=None):

@@ -17,8 +17,9 @@ from headrace.graph import (
     init_scope,
     name_scope,
 )
+from headrace.graph.structure import flatten
 from headrace.opdef import convert_to_tensor, convert_to_tensor_or_indexed_slices, raw
-from headrace.ops.flow.group import flatten, group, tuple_
+from headrace.ops.flow.group import group, tuple_
 from headrace.train import slots
 from headrace.train.optimizers.targets import target_of
 from headrace.variables.base import Variable
