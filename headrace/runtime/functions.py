@@ -95,7 +95,8 @@ def can_lower_calls(op: Operation) -> bool:
 
 
 def _can_lower_body(function: Function) -> bool:
-    from headrace.runtime.cluster import can_lower, is_plain
+    from headrace.runtime.cluster import can_lower
+    from headrace.runtime.kernel import is_plain
 
     found = function.facts.get("lower")
     if found is None:

@@ -94,7 +94,7 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
             for x, g in zip(xs, found, strict=True)
         ]
         out = [raw.Identity(body.capture(g)) for g in out]
-        body.outputs = [raw.Identity(first[0] + 1), raw.Identity(first[1]), *out]
+        body.outputs = [raw.Identity(raw.AddV2(first[0], 1)), raw.Identity(first[1]), *out]
     stacks = list(body.stacked.values())
     body.outputs += [after for _, after, _ in stacks]
     body.inputs = [*first, *given, *[before for before, _, _ in stacks], *[t for _, t in body.captures]]
