@@ -24,6 +24,7 @@ from headrace.runtime.kernel import is_plain
 
 # A value no larger than this stays static while tracing; larger ones become arguments or computed values.
 STATIC_ELEMENTS = 4096
+_SHAPES_REMEMBERED = 1000
 
 
 class NeedStatic(Exception):
@@ -218,6 +219,7 @@ class Cluster:
         self.random_ops = [op for op in ops if "seed2" in op.attrs and op.kind.is_stateful]
         self._slots = {op: i for i, op in enumerate(self.random_ops)}
         self._programs: dict[Any, Program] = {}
+        self._met: dict[Any, int] = {}  # how often inputs without a program came
         self._by_name = {t: i for i, t in enumerate(inputs)}
         self.always_static = False
 
@@ -235,11 +237,26 @@ class Cluster:
                 key.append(v.shape)
         return tuple(key)
 
-    def compiled(self, inputs: dict[Tensor, Any]) -> bool:
-        return self.signature(inputs) in self._programs
+    def worth_compiling(self, key: Any) -> bool:
+        """Says whether inputs of a signature have a program or have come often enough to get one.
 
-    def run(self, step: Step, inputs: dict[Tensor, Any]) -> dict[Tensor, Any]:
+        The more programs there are, the oftener shapes must come: sizes that depend on data (how many different
+        rows a batch names) may be others at each step, and compiling takes as long as many steps.
+        """
+        if key in self._programs:
+            return True
+        if len(self._met) > _SHAPES_REMEMBERED:
+            self._met.clear()
+        met = self._met[key] = self._met.get(key, 0) + 1
+        return met > len(self._programs)
+
+    def run(self, step: Step, inputs: dict[Tensor, Any], key: Any = None) -> dict[Tensor, Any]:
         """Runs the cluster, compiled first if these shapes are new.
+
+        Args:
+          step: The step.
+          inputs: A value for each input.
+          key: The inputs' signature, if it is known.
 
         Returns:
           Output tensor -> value: a JAX array, a NumPy array for what was known, or a variable's state.
@@ -249,7 +266,8 @@ class Cluster:
           CheckFailed: A check in the compiled step failed; variables are as before.
         """
         while True:
-            key = self.signature(inputs)
+            if key is None:
+                key = self.signature(inputs)
             program = self._programs.get(key)
             try:
                 if program is None:
@@ -261,6 +279,7 @@ class Cluster:
             except NeedStatic as need:
                 if need.tensor in self._by_name and need.tensor not in self.static:
                     self.static.add(need.tensor)
+                    key = None
                     continue
                 raise
 

@@ -107,6 +107,7 @@ class Plan:
                     self._fixed[self._slots[t]] = v
         self._instructions: list[_Instruction] | None = None
         self._stages: list[Any] | None = None
+        self._interpreted: dict[Cluster, list[_Instruction]] = {}
         self._static_edges: set[tuple[Operation, Operation]] = set()
         self._forced: set[Operation] = set()
         self._seen: dict[Any, int] = {}
@@ -265,6 +266,7 @@ class Plan:
     def _run_stages(self, step: Step, feed_values: list[Any]) -> list[Any]:
         if self._stages is None:
             self._stages = self._cut()
+            self._interpreted = {}
         stages = self._stages
         values = list(self._fixed)
         for slot, v in zip(self._feed_slots, feed_values, strict=True):
@@ -275,8 +277,14 @@ class Plan:
                 with np.errstate(all="ignore"):
                     self._execute(stage, values, step)
                 continue
+            inputs = {t: values[slots[t]] for t in stage.inputs}
+            key = stage.signature(inputs)
+            if self.tier == "auto" and not self._is_heavy and not stage.worth_compiling(key):
+                with np.errstate(all="ignore"):
+                    self._execute(self._instructions_of(stage), values, step)
+                continue
             try:
-                results = stage.run(step, {t: values[slots[t]] for t in stage.inputs})
+                results = stage.run(step, inputs, key)
             except NeedStatic as need:
                 self._cut_before(need)
             except NeedHost as need:
@@ -300,6 +308,13 @@ class Plan:
                 self._execute(self._from_stage(stages, i), values, step)
             break
         return values
+
+    def _instructions_of(self, stage: Cluster) -> list[_Instruction]:
+        """Returns a cluster's nodes as instructions for the interpreter."""
+        instructions = self._interpreted.get(stage)
+        if instructions is None:
+            instructions = self._interpreted[stage] = self._prepare(stage.ops)
+        return instructions
 
     def _from_stage(self, stages: list[Any], first: int) -> list[_Instruction]:
         """Returns the instructions of all stages from one on, in the order of the plan."""

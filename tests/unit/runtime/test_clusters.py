@@ -129,3 +129,40 @@ def test_fetches_of_known_values_and_of_variables_through_a_cluster():
     assert shape.tolist() == [2, 3] and shape.dtype == np.int32
     np.testing.assert_array_equal(value, np.ones((2, 3)))
     np.testing.assert_array_equal(ref, np.ones((2, 3)))
+
+
+def test_new_shapes_at_every_step_are_not_compiled_at_every_step(monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", "auto")
+    x = tf.placeholder(tf.int32, [None])
+    values, _ = tf.unique(x)
+    y = tf.reduce_sum(tf.square(values))
+    with tf.Session() as sess:
+        for n in (*range(1, 30), 5, 5, 5):
+            assert sess.run(y, {x: np.arange(30) % n}) == sum(i * i for i in range(n))
+        (plan,) = sess._plans.values()
+        programs = [len(s._programs) for s in plan._stages if isinstance(s, Cluster)]
+    assert sum(programs) <= 3
+
+
+def test_sizes_that_depend_on_data_are_not_compiled_at_every_step(monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", "auto")
+    rows = tf.placeholder(tf.int32, [6])
+    different, _ = tf.unique(rows)
+    y = tf.reduce_sum(tf.cast(different, tf.float32) * 2.0)
+
+    def programs():
+        return sum(len(s._programs) for s in list(sess._plans.values())[-1]._stages if isinstance(s, Cluster))
+
+    with tf.Session() as sess:
+        for n in (6, 6):  # the first is interpreted, the second compiled
+            assert sess.run(y, {rows: np.arange(6) % n}) == n * (n - 1)
+        assert programs() == 1
+        for n in (1, 2, 3, 4, 5):
+            assert sess.run(y, {rows: np.arange(6) % n}) == n * (n - 1)
+        assert programs() == 1
+        assert sess.run(y, {rows: np.arange(6) % 3}) == 6
+        assert programs() == 2  # these sizes came again
+        assert sess.run(y, {rows: np.arange(6) % 4}) == 12
+        assert programs() == 2  # the next must come three times
+        assert sess.run(y, {rows: np.arange(6) % 4}) == 12
+        assert programs() == 3
