@@ -57,15 +57,19 @@ def aggregate(grads: list[Any], op_name: str, method: int) -> Any:
         return grads[0]
     if not all(isinstance(g, Tensor) for g in grads):
         return aggregate_with_slices(grads)
-    if method == AggregationMethod.EXPERIMENTAL_ACCUMULATE_N:
+    if method == AggregationMethod.EXPERIMENTAL_ACCUMULATE_N and len(grads) > 2 and all(_is_full(g) for g in grads):
         return NAMES["accumulate_n"](grads)
-    if method == AggregationMethod.EXPERIMENTAL_TREE:
+    if method in (AggregationMethod.EXPERIMENTAL_TREE, AggregationMethod.EXPERIMENTAL_ACCUMULATE_N):
         with name_scope(op_name + "_gradient_sum"):
             total = grads[0]
             for g in grads[1:]:
                 total = raw.AddN([total, g])
             return total
     return _add_by_device(grads)
+
+
+def _is_full(tensor: Tensor) -> bool:
+    return tensor._dims is not None and None not in tensor._dims
 
 
 def _add_by_device(tensors: list[Tensor]) -> Tensor:
