@@ -9,7 +9,7 @@ from headrace.dtypes import as_dtype
 from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse
-from headrace.opdef import constant_value, convert_to_tensor, export, op, raw
+from headrace.opdef import constant_as_shape, constant_value, convert_to_tensor, export, op, raw
 from headrace.opdef.strings import invalid
 
 SparseReorder = op("""
@@ -136,6 +136,16 @@ SparseSlice = op("""
 def sparse_slice_shape(indices, values, shape, start, size):
     rank = shapes.with_rank(shape, 1)[0]
     return [(None, rank), (None,), (rank,)]
+
+
+@SparseSlice.as_shape
+def sparse_slice_as_shape(op, index):
+    if index != 2:
+        return None
+    whole, start, size = (constant_as_shape(op.inputs[i]) for i in (2, 3, 4))
+    if None in (whole, start, size) or any(None in part for part in (whole, start, size)):
+        return None
+    return tuple(max(0, min(s + n, w) - s) for w, s, n in zip(whole, start, size, strict=True))
 
 
 @SparseSlice.host
