@@ -75,9 +75,31 @@ RefIdentity = op("""
 """, shape=unchanged, reads="input")  # fmt: skip
 
 
+def reference_passed_on(input):
+    return input
+
+
+RefIdentity.host(reference_passed_on)
+RefIdentity.lower(reference_passed_on)
+
+
 @RefIdentity.grad
 def ref_identity_grad(op, dy):
     return dy
+
+
+def reference_cases(op):
+    def cases(case):
+        @case.program
+        def a_write_goes_through(step):
+            v = raw.VariableV2(shape=[2], dtype="float32")
+            step(raw.Assign(op(v), [1.0, 2.0]), gives=[1.0, 2.0])
+            step(op(v), gives=[1.0, 2.0])
+
+    return cases
+
+
+RefIdentity.cases(reference_cases(RefIdentity))
 
 
 Snapshot = op("""
@@ -146,6 +168,10 @@ DebugGradientRefIdentity = op("""
 
     Passes a reference on and marks where a debugger watches the gradient.
 """, shape=unchanged, reads="input")  # fmt: skip
+
+DebugGradientRefIdentity.host(reference_passed_on)
+DebugGradientRefIdentity.lower(reference_passed_on)
+DebugGradientRefIdentity.cases(reference_cases(DebugGradientRefIdentity))
 
 
 StopGradient = op("""

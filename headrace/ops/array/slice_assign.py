@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.lazy import jnp
-from headrace.opdef import op
+from headrace.opdef import op, raw
 from headrace.ops.array import slicing
 from headrace.ops.array.failing import invalid, shown
 from headrace.ops.array.strided_slice import planned
@@ -28,6 +28,29 @@ TensorStridedSliceUpdate = op(f"""
 {slicing.ATTRS}
     A copy of a tensor with a slice replaced.
 """, shape=unchanged)  # fmt: skip
+
+
+@StridedSliceAssign.cases
+def strided_slice_assign_cases(case):
+    @case.program
+    def a_row_is_replaced(step):
+        v = raw.VariableV2(shape=[2, 3], dtype="float32")
+        step(raw.Assign(v, np.zeros((2, 3), np.float32)))
+        row = raw.StridedSliceAssign(v, [1], [2], [1], [[1.0, 2.0, 3.0]], shrink_axis_mask=0)
+        step(row, gives=[[0.0, 0.0, 0.0], [1.0, 2.0, 3.0]])
+        step(
+            raw.StridedSliceAssign(v, [0, 0], [2, 3], [1, 2], [[7.0, 8.0]] * 2), gives=[[7, 0, 8], [7, 2, 8]]
+        )
+
+
+@ResourceStridedSliceAssign.cases
+def resource_strided_slice_assign_cases(case):
+    @case.program
+    def an_element_is_replaced(step):
+        v = raw.VarHandleOp(shape=[3], dtype="float32")
+        step(raw.AssignVariableOp(v, [1.0, 2.0, 3.0]))
+        step(raw.ResourceStridedSliceAssign(v, [-1], [0], [1], 9.0, shrink_axis_mask=1))
+        step(raw.ReadVariableOp(v, dtype="float32"), gives=[1.0, 2.0, 9.0])
 
 
 def _new_slice(plan, value):

@@ -44,7 +44,7 @@ def _sampler(name, make, doc, gives):
       stateful
 
     {doc}
-    """, shape=_shape, grad=None)  # fmt: skip
+    """, shape=_shape)  # fmt: skip
 
     @made.host
     def host(true_classes, *, num_true, num_sampled, unique, range_max, ctx):
@@ -105,7 +105,7 @@ AllCandidateSampler = op(f"""
       stateful
 
     "Samples" every class once.
-""", shape=_shape, grad=None)  # fmt: skip
+""", shape=_shape)  # fmt: skip
 
 
 @AllCandidateSampler.host
@@ -143,7 +143,7 @@ FixedUnigramCandidateSampler = op(f"""
       stateful
 
     Samples classes in proportion to given weights, which `distortion` raises to a power.
-""", shape=_shape, grad=None)  # fmt: skip
+""", shape=_shape)  # fmt: skip
 
 
 def _weights_in(path):
@@ -213,7 +213,6 @@ ComputeAccidentalHits = op(
 
     Where sampled classes are true ones: the row, the sample's number, and the lowest float as its weight.
 """,
-    grad=None,
 )
 
 

@@ -102,6 +102,16 @@ def temporary_variable_host(*, shape, dtype, var_name, ctx):
     return state
 
 
+@TemporaryVariable.cases
+def temporary_variable_cases(case):
+    @case.program
+    def is_new_in_each_step(step):
+        v = raw.TemporaryVariable(shape=[2], dtype="int32", var_name="count")
+        added = raw.AssignAdd(raw.Assign(v, np.int32([5, 6])), np.int32([1, 1]))
+        for _ in range(2):
+            step(raw.DestroyTemporaryVariable(added, var_name="count"), gives=np.int32([6, 7]))
+
+
 DestroyTemporaryVariable = op("""
     DestroyTemporaryVariable(ref: Ref(T)) -> (value: T)
       T: type
