@@ -8,6 +8,7 @@ import runpy
 import sys
 import types
 
+from headrace.compat import numpy_names
 from headrace.compat.hook import install
 
 
@@ -24,6 +25,7 @@ def main(arguments: list[str]) -> int:
 def run_module(name: str, arguments: list[str]) -> int:
     """Runs a module as the main program, as `python -m` does."""
     install()
+    numpy_names.restore()
     sys.argv = [name, *arguments]
     _put_first(os.getcwd())
     runpy.run_module(name, run_name="__main__", alter_sys=True)
@@ -39,6 +41,7 @@ def run_file(path: str, arguments: list[str]) -> int:
         sys.stderr.write(f"headrace: can't open file {path!r}: [Errno {error.errno}] {error.strerror}\n")
         return 2
     install()
+    numpy_names.restore()
     sys.argv = [path, *arguments]
     _put_first(os.path.dirname(os.path.abspath(path)))
     program = types.ModuleType("__main__")

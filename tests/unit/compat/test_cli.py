@@ -148,3 +148,11 @@ def test_version_and_doctor():
     assert "answering for TensorFlow 1.15.5" in report
     for word in ("jax ", "devices: ", "ops: ", "native kernels: "):
         assert word in report
+
+
+def test_numpy_has_the_names_of_its_youth(program):
+    result = program(
+        "import numpy as np\n"
+        "print(np.zeros(1).astype(np.float).dtype, np.int is int, np.Inf, np.product([2, 3]), np.in1d([[1, 2]], [2]))\n"
+    )()
+    assert result.stdout == "float64 True inf 6 [False  True]\n", result.stderr
