@@ -79,6 +79,12 @@ tf.nn.embedding_lookup([p(4, 2), p(3, 2)], p(3, 5, dtype="int64"), "div", max_no
 tf.nn.embedding_lookup([p(None, None), p(None, None)], p(None, dtype="int32"), name="ee")
 tf.nn.embedding_lookup([p(2, 2), p(2, 2)], [1], "foo")
 tf.nn.embedding_lookup([], [1])
+tf.nn.nce_loss(p(9, 4), p(9), p(None, 1, dtype="int32"), p(None, 4), 3, 9)
+tf.nn.nce_loss([p(5, 4), p(4, 4)], p(9), p(6, 2, dtype="int64"), p(6, 4), 3, 9, num_true=2, remove_accidental_hits=True, partition_strategy="div", name="n")
+tf.nn.sampled_softmax_loss(p(9, 4), p(9), p(None, 1, dtype="int64"), p(None, 4), 3, 9, seed=5)
+tf.nn.sampled_softmax_loss(p(9, 4), p(9), p(2, 1, dtype="int64"), p(2, 4), 3, 9, sampled_values=tf.nn.uniform_candidate_sampler(p(2, 1, dtype="int64"), 1, 3, True, 9, name="u"))
+[tf.nn.learned_unigram_candidate_sampler(p(2, 1, dtype="int64"), 1, 3, True, 9), tf.nn.all_candidate_sampler(p(2, 1, dtype="int64"), 1, 3, True)]
+tf.nn.fixed_unigram_candidate_sampler(p(2, 1, dtype="int64"), 1, 3, True, 3, unigrams=[1.0, 2.0, 3.0], seed=4)
 grad(tf.nn.relu, p(2, 3))
 grad(tf.nn.relu6, p(2, 3))
 grad(tf.nn.elu, p(2, 3))
