@@ -162,3 +162,7 @@ def error_code_from_exception_type(cls: type[OpError]) -> int:
         if known is cls:
             return code
     return UNKNOWN
+
+
+class InaccessibleTensorError(ValueError):
+    """A fetch of something that its graph was told to keep to itself."""

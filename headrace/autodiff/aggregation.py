@@ -57,7 +57,11 @@ def aggregate(grads: list[Any], op_name: str, method: int) -> Any:
         return grads[0]
     if not all(isinstance(g, Tensor) for g in grads):
         return aggregate_with_slices(grads)
-    if method == AggregationMethod.EXPERIMENTAL_ACCUMULATE_N and len(grads) > 2 and all(_is_full(g) for g in grads):
+    if (
+        method == AggregationMethod.EXPERIMENTAL_ACCUMULATE_N
+        and len(grads) > 2
+        and all(_is_full(g) for g in grads)
+    ):
         return NAMES["accumulate_n"](grads)
     if method in (AggregationMethod.EXPERIMENTAL_TREE, AggregationMethod.EXPERIMENTAL_ACCUMULATE_N):
         with name_scope(op_name + "_gradient_sum"):

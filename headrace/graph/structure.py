@@ -70,12 +70,13 @@ def pack_like(structure: Any, flat: list[Any], composites: bool = False) -> Any:
 
 
 def _pack(like: Any, flat: Iterator[Any], composites: bool) -> Any:
+    made: Any = type(like)
     if isinstance(like, Mapping):
         new = {key: _pack(like[key], flat, composites) for key in sorted(like)}
         ordered = [(key, new[key]) for key in like]
         if hasattr(like, "default_factory"):
-            return type(like)(like.default_factory, ordered)
-        return type(like)(ordered)  # type: ignore[call-arg]
+            return made(like.default_factory, ordered)
+        return made(ordered)
     if isinstance(like, tuple) and hasattr(like, "_fields"):
         return type(like)(*[_pack(v, flat, composites) for v in like])
     if _is_row(like):

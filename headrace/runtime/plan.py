@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
+from headrace.dtypes import resource
 from headrace.graph import Operation, Tensor
 from headrace.passes.access import late_reads
 from headrace.passes.cut import stages
@@ -46,7 +47,7 @@ def tier_from_environment() -> str:
 class _Instruction:
     """A kernel and where its operands and results stand in the table of values."""
 
-    __slots__ = ("inputs", "kernel", "op", "outputs", "reads")
+    __slots__ = ("holds", "inputs", "kernel", "op", "outputs", "reads")
 
     def __init__(self, op: Operation, kernel: Kernel, slots: dict[Tensor, int], inputs: tuple[Tensor, ...]):
         self.op = op
@@ -55,6 +56,13 @@ class _Instruction:
         self.outputs = [slots[t] for t in op._outputs]
         # Inputs that are references but are wanted as plain tensors.
         self.reads = [i for i, t in enumerate(inputs) if t._dtype.is_ref and not kernel.takes_reference[i]]
+        # Inputs that may be variables. A node that calls functions may wait in them, for a queue say; the nodes of
+        # its functions guard their variables themselves.
+        self.holds = (
+            []
+            if kernel.rule.options.get("calls")
+            else [i for i, t in enumerate(inputs) if t._dtype.is_ref or t._dtype is resource]
+        )
 
 
 class Plan:
@@ -155,9 +163,10 @@ class Plan:
         out = []
         for slot, is_ref, t in zip(self._fetch_slots, self._reads_fetch, self.fetches, strict=True):
             v = values[slot]
-            if is_ref:
+            if is_ref and isinstance(v, VariableState):
                 try:
-                    v = v.read()
+                    with self.state.lock:
+                        v = v.read()
                 except errors.OpError as e:
                     raise at_node(e, t._op) from None
             out.append(v)
@@ -172,7 +181,10 @@ class Plan:
         out = []
         for slot, t in zip(self._fetch_slots, self.fetches, strict=True):
             v = values[slot]
-            out.append(v.read() if t._dtype.is_ref and isinstance(v, VariableState) else v)
+            if t._dtype.is_ref and isinstance(v, VariableState):
+                with self.state.lock:
+                    v = v.read()
+            out.append(v)
         return out
 
     def _compile_now(self, feed_values: list[Any]) -> bool:
@@ -212,10 +224,13 @@ class Plan:
         for ins in instructions:
             operands = [values[i] for i in ins.inputs]
             try:
-                for i in ins.reads:
-                    if isinstance(operands[i], VariableState):
-                        operands[i] = operands[i].read()
-                results = ins.kernel(step, operands)
+                if ins.holds and any(type(operands[i]) is VariableState for i in ins.holds):
+                    # A compiled step of another thread would take the memory away from under a read, and its
+                    # write could get lost between this node's read and write.
+                    with step.state.lock:
+                        results = self._with_variables(ins, step, operands)
+                else:
+                    results = ins.kernel(step, operands)
             except Exception as e:
                 raise at_node(e, ins.op, operands) from e.__cause__
             if fed:
@@ -227,6 +242,13 @@ class Plan:
                     values[slot] = v
             if step.deadline is not None and time.monotonic() > step.deadline:
                 raise errors.DeadlineExceededError(None, None, "Timed out waiting for the step to finish")
+
+    @staticmethod
+    def _with_variables(ins: _Instruction, step: Step, operands: list[Any]) -> Any:
+        for i in ins.reads:
+            if isinstance(operands[i], VariableState):
+                operands[i] = operands[i].read()
+        return ins.kernel(step, operands)
 
     # -- stages ------------------------------------------------------------------------------------------------
     def _cut(self) -> list[Any]:

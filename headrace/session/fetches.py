@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.dtypes import string
 from headrace.graph import Graph, IndexedSlices, Operation, Tensor
 
@@ -90,7 +91,11 @@ class Fetches:
                 "element of this graph.)"
             )
         if self._graph._unfetchable and not self._graph.is_fetchable(element):
-            raise ValueError(f"{element.op if isinstance(element, Tensor) else element} is not fetchable.")
+            op = element.op if isinstance(element, Tensor) else element
+            raise errors.InaccessibleTensorError(
+                f"Operation {op.name!r} has been marked as not fetchable. It may belong to another function or block; "
+                "hand its value on by a return value, a Python variable or a collection."
+            )
         if isinstance(element, Operation):
             if element not in self.targets:
                 self.targets.append(element)
@@ -131,6 +136,8 @@ def feed_pairs(graph: Graph, feed_dict: Any) -> list[tuple[Tensor, Any]]:
       ValueError: A tensor can't be fed, or a value has the wrong shape.
     """
     pairs: list[tuple[Tensor, Any]] = []
+    if not isinstance(feed_dict, collections.abc.Mapping):
+        raise TypeError("input must be a dictionary")
     for key, value in feed_dict.items():
         if type(key) is Tensor and key._op._graph is graph:
             pairs.append((key, feed_value(graph, key, value)))
@@ -175,7 +182,12 @@ def feed_value(graph: Graph, tensor: Tensor, value: Any) -> Any:
         raise ValueError(f"Tensor {tensor} may not be fed.")
     if dtype is string:
         array = np.asarray(value, dtype=object)
+        if isinstance(value, int):
+            raise _does_not_fit(value, object)
         if array.size:
+            for v in array.ravel().tolist():
+                if not isinstance(v, (str, bytes)):
+                    raise errors.InternalError(None, None, f"Unsupported object type {type(v).__name__}")
             flat = [v.encode() if isinstance(v, str) else v for v in array.ravel().tolist()]
             out = np.empty(len(flat), object)
             out[:] = flat
@@ -183,14 +195,8 @@ def feed_value(graph: Graph, tensor: Tensor, value: Any) -> Any:
     elif type(value) is np.ndarray and value.dtype == dtype.storage:
         array = value
     else:
-        if isinstance(value, int) and not isinstance(value, bool) and dtype.storage.kind in "iu":
-            info = np.iinfo(dtype.storage)
-            if not info.min <= value <= info.max:
-                raise TypeError(
-                    f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
-                    f"{dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a larger type "
-                    "(e.g. int64)."
-                )
+        if isinstance(value, int) and not _holds(dtype.storage, value):
+            raise _does_not_fit(value, dtype.as_numpy_dtype)
         array = np.asarray(value, dtype=dtype.storage)
     dims = tensor._dims
     if dims is not None and not _fits(array.shape, dims):
@@ -199,6 +205,26 @@ def feed_value(graph: Graph, tensor: Tensor, value: Any) -> Any:
             f"{str(tensor.shape)!r}"
         )
     return array
+
+
+def _holds(storage: Any, value: int) -> bool:
+    """Whether a type can hold a Python integer without changing it."""
+    if storage.kind in "iu":
+        info = np.iinfo(storage)
+        return bool(info.min <= value <= info.max)
+    if storage.kind == "b":
+        return value in (0, 1)
+    if storage.kind == "c" or not hasattr(storage, "type"):
+        return True
+    with np.errstate(over="ignore"):
+        return float(storage.type(float(value))) == float(value)
+
+
+def _does_not_fit(value: Any, kind: Any) -> TypeError:
+    return TypeError(
+        f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type {kind}. Try "
+        "explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+    )
 
 
 def _fits(shape: tuple[int, ...], dims: tuple[int | None, ...]) -> bool:

@@ -25,6 +25,7 @@ class PartialRun:
         self._fetches = set(fetches.tensors)
         self._targets = set(fetches.targets)
         self._feeds = set(feeds)
+        self._used: set[Any] = set()  # what was announced and has had its turn
         self._values: dict[Tensor, Any] = {}
         self._ran: set[Operation] = set()
 
@@ -44,9 +45,10 @@ class PartialRun:
                 raise errors.InvalidArgumentError(
                     None,
                     None,
-                    f"The feed {t.name} was not specified in partial_run_setup or was already fed.",
+                    f"The feed {t.name} {self._why_not(t, 'fed')}",
                 )
             self._feeds.discard(t)
+            self._used.add(t)
             self._values[t] = v
         announced: list[Any] = [*fetches.tensors, *fetches.targets]
         for element in announced:
@@ -54,18 +56,22 @@ class PartialRun:
                 raise errors.InvalidArgumentError(
                     None,
                     None,
-                    f"The fetch {element.name} was not specified in partial_run_setup or was already fetched.",
+                    f"The fetch {element.name} {self._why_not(element, 'fetched')}",
                 )
         plan = _Part(self._state, fetches.tensors, fetches.targets, self._values, self._ran)
         missing = [t for t in self._feeds if t._op in set(plan.ops)]
         if missing:
             raise errors.InvalidArgumentError(
-                None, None, f"Must feed {missing[0].name} before fetching what depends on it."
+                None, None, f"Fetch {missing[0].name} can't be computed from the feeds that have been fed so far."
             )
         values = plan.run_part()
+        self._used.update(announced)
         self._fetches -= set(fetches.tensors)
         self._targets -= set(fetches.targets)
         return values
+
+    def _why_not(self, element: Any, verb: str) -> str:
+        return f"has already been {verb}." if element in self._used else "was not specified in partial_run_setup."
 
 
 class _Part(Plan):

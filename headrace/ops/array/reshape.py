@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from headrace import errors
@@ -58,13 +60,14 @@ def reshape_shape(tensor, shape, *, ctx):
     return out
 
 
-def target_shape(size, shape):
-    """Returns the shape that a tensor of `size` elements takes, its -1 worked out.
+def target_shape(given, shape):
+    """Returns the shape that a tensor of shape `given` takes, its -1 worked out.
 
     Raises:
       errors.InvalidArgumentError: It has another number of elements, or more than one -1.
     """
     dims = [int(d) for d in shape]
+    size = math.prod(given)
     unknown = None
     product = 1
     for i, d in enumerate(dims):
@@ -80,10 +83,11 @@ def target_shape(size, shape):
             product *= d
     if unknown is not None:
         if product == 0:
-            raise errors.InvalidArgumentError(
-                None, None, "reshape cannot infer the missing input size for an empty tensor unless all specified "
-                "input sizes are non-zero"
-            )  # fmt: skip
+            # Among tensors without elements, the -1 follows from the dimensions other than 0, rounded down.
+            dims[unknown] = math.prod(d for d in given if d) // math.prod(d for d in dims if d > 0)
+            if size:
+                raise _wrong_size(size, 0)
+            return tuple(dims)
         if size % product:
             raise errors.InvalidArgumentError(
                 None, None, f"Input to reshape is a tensor with {size} values, but the requested shape requires a "
@@ -91,22 +95,24 @@ def target_shape(size, shape):
             )  # fmt: skip
         dims[unknown] = size // product
     elif size != product:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Input to reshape is a tensor with {size} values, but the requested shape has {product}",
-        )
+        raise _wrong_size(size, product)
     return tuple(dims)
+
+
+def _wrong_size(size, wanted):
+    return errors.InvalidArgumentError(
+        None, None, f"Input to reshape is a tensor with {size} values, but the requested shape has {wanted}"
+    )
 
 
 @Reshape.host
 def reshape_host(tensor, shape):
-    return tensor.reshape(target_shape(tensor.size, shape))
+    return tensor.reshape(target_shape(tensor.shape, shape))
 
 
 @Reshape.lower(static="shape")
 def reshape_lower(tensor, shape):
-    return jnp.reshape(tensor, target_shape(tensor.size, shape))
+    return jnp.reshape(tensor, target_shape(tensor.shape, shape))
 
 
 @Reshape.grad
@@ -120,6 +126,8 @@ def reshape_cases(case):
     case([[1.0, 2.0], [3.0, 4.0]], [1, -1], gives=[[1.0, 2.0, 3.0, 4.0]])
     case(np.zeros([0, 3], np.float32), [-1, 3], gives=np.zeros([0, 3], np.float32))
     case(np.float32(7.0), np.zeros([0], np.int32), gives=7.0)
+    case(np.zeros([0, 4, 2], np.float32), [0, -1], gives=np.zeros([0, 8], np.float32))
+    case(np.zeros([0, 3], np.float32), [-1, 2, 0], gives=np.zeros([1, 2, 0], np.float32))
     case.shapes("[?,6];[2]", "[?,2]", values={"shape": [-1, 2]})
     case.shapes("[4,6];[2]", "[8,3]", values={"shape": [-1, 3]})
     case.shapes("[?,0];[2]", "[0,2]", values={"shape": [-1, 2]})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace import errors
 from headrace.export import export
 from headrace.lazy import jnp, lax
 from headrace.opdef import op, raw
@@ -27,6 +28,17 @@ def lrn_shape(input):
     return with_rank(input, 4)
 
 
+def _images(x, name="in"):
+    """Returns `x` if it is of rank 4.
+
+    Raises:
+      errors.InvalidArgumentError: It is not.
+    """
+    if x.ndim != 4:
+        raise errors.InvalidArgumentError(None, None, f"{name} must be 4-dimensional")
+    return x
+
+
 def _over_neighbours(x, radius):
     """Returns for each channel the sum over those within `radius` of it."""
     radius = min(int(radius), x.shape[-1])
@@ -41,7 +53,7 @@ def _norms(x, depth_radius, bias, alpha):
 
 @LRN.lower
 def lrn_lower(input, *, depth_radius, bias, alpha, beta):
-    x = input.astype(jnp.float32)
+    x = _images(input).astype(jnp.float32)
     return (x * _norms(x, depth_radius, bias, alpha) ** np.float32(-beta)).astype(input.dtype)
 
 

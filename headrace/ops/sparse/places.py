@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import shapes
-from headrace.dtypes import as_dtype
+from headrace.dtypes import as_dtype, float32
 from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse
@@ -482,8 +482,17 @@ def sparse_concat(
     return SparseTensor(indices, values, dense_shape)
 
 
+class KeywordRequired:
+    """The default of an argument that is there only so that the others have to be named."""
+
+    def __repr__(self):
+        return "KeywordRequired()"
+
+
 @export("sparse_split", "sparse.split")
-def sparse_split(keyword_required=None, sp_input=None, num_split=None, axis=None, name=None, split_dim=None):
+def sparse_split(
+    keyword_required=KeywordRequired(), sp_input=None, num_split=None, axis=None, name=None, split_dim=None
+):
     """Returns a sparse tensor cut into pieces along an axis; call it with named arguments.
 
     Args:
@@ -497,7 +506,7 @@ def sparse_split(keyword_required=None, sp_input=None, num_split=None, axis=None
     Raises:
       ValueError: An argument is missing, or is not named.
     """
-    if keyword_required is not None:
+    if not isinstance(keyword_required, KeywordRequired):
         raise ValueError("Keyword arguments are required for this function.")
     for value, what in ((sp_input, "sp_input"), (num_split, "num_split")):
         if value is None:
@@ -595,7 +604,7 @@ def sparse_mask(a, mask_indices, name=None):
 
 
 @export("sparse.eye")
-def sparse_eye(num_rows, num_columns=None, dtype="float32", name=None):
+def sparse_eye(num_rows, num_columns=None, dtype=float32, name=None):
     """Returns a sparse matrix with ones on its diagonal.
 
     Args:

@@ -278,11 +278,13 @@ def assign_shape(ref, value, *, validate_shape):
 @Assign.host
 @Assign.lower
 def assign(ref, value, *, validate_shape, ctx):
-    if validate_shape and not shapes.compatible(ref.shape, value.shape):
+    # A variable that was once given another shape keeps to that.
+    held = ctx.read(ref).shape if validate_shape and ctx.is_initialized(ref) else ref.shape
+    if validate_shape and not shapes.compatible(held, value.shape):
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Assign requires shapes of both tensors to match. lhs shape= {shapes.to_text(ref.shape)} rhs shape= "
+            f"Assign requires shapes of both tensors to match. lhs shape= {shapes.to_text(held)} rhs shape= "
             f"{shapes.to_text(value.shape)}",
         )
     ctx.write(ref, value)
