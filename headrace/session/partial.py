@@ -62,7 +62,9 @@ class PartialRun:
         missing = [t for t in self._feeds if t._op in set(plan.ops)]
         if missing:
             raise errors.InvalidArgumentError(
-                None, None, f"Fetch {missing[0].name} can't be computed from the feeds that have been fed so far."
+                None,
+                None,
+                f"Fetch {missing[0].name} can't be computed from the feeds that have been fed so far.",
             )
         values = plan.run_part()
         self._used.update(announced)
@@ -71,7 +73,11 @@ class PartialRun:
         return values
 
     def _why_not(self, element: Any, verb: str) -> str:
-        return f"has already been {verb}." if element in self._used else "was not specified in partial_run_setup."
+        return (
+            f"has already been {verb}."
+            if element in self._used
+            else "was not specified in partial_run_setup."
+        )
 
 
 class _Part(Plan):

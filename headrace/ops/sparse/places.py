@@ -489,9 +489,12 @@ class KeywordRequired:
         return "KeywordRequired()"
 
 
+_BY_NAME_ONLY = KeywordRequired()
+
+
 @export("sparse_split", "sparse.split")
 def sparse_split(
-    keyword_required=KeywordRequired(), sp_input=None, num_split=None, axis=None, name=None, split_dim=None
+    keyword_required=_BY_NAME_ONLY, sp_input=None, num_split=None, axis=None, name=None, split_dim=None
 ):
     """Returns a sparse tensor cut into pieces along an axis; call it with named arguments.
 
