@@ -231,12 +231,15 @@ class Saver:
           save_debug_info: Accepted; nothing more is written.
 
         Raises:
+          TypeError: `sess` is no session.
           ValueError: The folder does not exist, or `latest_filename` collides with `save_path`.
         """
         if not self._is_built:
             self.build()
         latest_filename = latest_filename or "checkpoint"
         save_path = os.fspath(save_path)
+        if not hasattr(sess, "run"):
+            raise TypeError(f"'sess' must be a Session; {sess}")
         if os.path.split(latest_filename)[0]:
             raise ValueError("'latest_filename' must not contain path components")
         if latest_filename == os.path.basename(save_path):

@@ -271,7 +271,9 @@ class Cluster:
             program = self._programs.get(key)
             try:
                 if program is None:
-                    program = Program(self, step, inputs)
+                    # Steps of other threads must not write what the trace looks at.
+                    with step.state.lock:
+                        program = Program(self, step, inputs)
                     values = program.run(step, inputs)
                     self._programs[key] = program
                     return values

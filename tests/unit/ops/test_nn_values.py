@@ -40,3 +40,10 @@ def test_values(name):
         assert got[:2] == [dtype, shape]
         np.testing.assert_allclose(got[4], some, rtol=RELATIVE, atol=ABSOLUTE)
         np.testing.assert_allclose(got[2:4], [total, squares], rtol=1e-4, atol=1e-3)
+
+
+def test_images_of_another_rank_are_refused_when_a_step_runs():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x = tf.placeholder(tf.float32)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="in must be 4-dimensional"):
+            sess.run(tf.nn.lrn(x), {x: np.ones([2, 2])})

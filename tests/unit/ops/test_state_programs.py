@@ -116,3 +116,21 @@ def test_qr_multiplies_back():
         np.swapaxes(got_q, -1, -2) @ got_q, np.broadcast_to(np.eye(3), (2, 3, 3)), atol=1e-12
     )
     assert np.all(np.tril(got_r, -1) == 0)
+
+
+@pytest.mark.parametrize("tier", ["auto", "interpret", "compile"])
+def test_a_variable_keeps_to_the_shape_that_it_was_last_given(tier, monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", tier)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        v = tf.Variable([0.0, 0.0])
+        x = tf.placeholder(tf.float32)
+        reshaped = tf.assign(v, x, validate_shape=False)
+        sess.run(v.initializer)
+        for value in ([1.0], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [[1.0, 2.0], [3.0, 4.0]]):
+            sess.run(reshaped, {x: value})
+            for _ in range(3):
+                np.testing.assert_array_equal(sess.run(v + v), np.float32(value) * 2)
+                with pytest.raises(
+                    tf.errors.InvalidArgumentError, match="Assign requires shapes of both tensors"
+                ):
+                    sess.run(v.initializer)

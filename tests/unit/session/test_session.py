@@ -216,7 +216,7 @@ def test_partial_run():
         ):
             sess.partial_run(h, r2, {c: 10})
         h = sess.partial_run_setup([r1, r2], [a, b, c])
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Must feed"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Fetch c:0 can.t be computed"):
             sess.partial_run(h, r2, {a: 1, b: 2})
 
 
@@ -356,3 +356,96 @@ def test_constraints_hold_after_an_update(tier):
         for expected in ([0.0, 0.6], [0.0, 0.0], [0.0, 0.0]):
             sess.run(train)
             np.testing.assert_allclose(sess.run(w), expected, atol=1e-6)
+
+
+def test_interpreted_and_compiled_steps_of_many_threads_share_a_variable():
+    # Both kinds of step, at once: an interpreted one must neither lose its memory nor its update.
+    v = tf.Variable(tf.zeros([4]))
+    x = tf.placeholder(tf.float32, [4])
+    step = tf.assign_add(v, x).op
+    doubled = v * 2.0
+    failures = []
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        add = sess.make_callable(step, [x])
+
+        def work(_):
+            try:
+                for i in range(30):
+                    add(np.ones(4))
+                    # A plan of its own, whose first run is interpreted.
+                    sess.run([step, doubled.op] if i % 2 else step, {x: np.ones(4)})
+                    sess.make_callable([doubled, v])()
+            except Exception as e:
+                failures.append(e)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(60)
+        assert failures == []
+        np.testing.assert_array_equal(sess.run(v), [480.0] * 4)
+
+
+def test_a_fed_reference_can_be_fetched(tier):
+    v = tf.Variable([1.0, 2.0])
+    ref = v._ref()
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        for _ in range(3):
+            np.testing.assert_array_equal(sess.run(ref, {ref: [7, 8]}), [7.0, 8.0])
+            np.testing.assert_array_equal(sess.run(ref), [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "error", "match"),
+    [
+        (tf.string, 1, TypeError, "Type of feed value 1 with type <class 'int'>"),
+        (tf.string, [1.5], tf.errors.InternalError, "Unsupported object type float"),
+        (tf.string, [["a"], ["b", "c"]], tf.errors.InternalError, "Unsupported object type list"),
+        (tf.string, ["a", None], tf.errors.InternalError, "Unsupported object type NoneType"),
+        (tf.bool, 2, TypeError, "Type of feed value 2"),
+        (tf.uint8, 256, TypeError, "Type of feed value 256"),
+        (tf.float16, 2**70, TypeError, "is not compatible with Tensor type <class 'numpy.float16'>"),
+        (tf.float32, 2**24 + 1, TypeError, "Type of feed value 16777217"),
+    ],
+)
+def test_a_value_that_a_type_cannot_hold_is_refused(dtype, value, error, match):
+    x = tf.placeholder(dtype)
+    with tf.Session() as sess, pytest.raises(error, match=match):
+        sess.run(tf.identity(x), {x: value})
+
+
+def test_feeds_are_a_dictionary():
+    x = tf.placeholder(tf.float32)
+    with tf.Session() as sess, pytest.raises(TypeError, match="input must be a dictionary"):
+        sess.run(x, [(x, 1.0)])
+
+
+def test_what_a_graph_keeps_to_itself_is_not_fetched(graph):
+    x = tf.constant(1.0, name="x")
+    graph.prevent_fetching(x.op)
+    with (
+        tf.Session() as sess,
+        pytest.raises(ValueError, match="Operation 'x' has been marked as not fetchable"),
+    ):
+        sess.run(x)
+
+
+def test_a_part_is_run_once_and_from_what_was_fed():
+    a, b = tf.placeholder(tf.float32, [], "a"), tf.placeholder(tf.float32, [], "b")
+    total, twice = tf.add(a, b, "total"), tf.multiply(a, 2.0, "twice")
+    refused = tf.errors.InvalidArgumentError
+    with tf.Session() as sess:
+        handle = sess.partial_run_setup([total, twice], [a, b])
+        with pytest.raises(
+            refused, match="Fetch b:0 can't be computed from the feeds that have been fed so far"
+        ):
+            sess.partial_run(handle, total, {a: 1.0})
+        handle = sess.partial_run_setup([total, twice], [a, b])
+        assert sess.partial_run(handle, twice, {a: 1.0}) == 2.0
+        with pytest.raises(refused, match="The fetch twice:0 has already been fetched"):
+            sess.partial_run(handle, twice)
+        with pytest.raises(refused, match="The feed a:0 has already been fed"):
+            sess.partial_run(handle, total, {a: 1.0})
