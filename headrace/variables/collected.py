@@ -158,3 +158,16 @@ def report_uninitialized_variables(var_list: Any = None, name: str = "report_uni
             missing = raw.LogicalNot(raw.Pack(states, name="stack"))
             names = constant_node([v.op.name for v in var_list], name="Const")
             return NAMES["boolean_mask"](names, missing)
+
+
+@export("tables_initializer", "initializers.tables_initializer")
+def tables_initializer(name: str = "init_all_tables") -> Any:
+    """Returns an operation that initializes the lookup tables of the default graph, one that does nothing if none."""
+    initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
+    return NAMES["group"](*initializers, name=name) if initializers else NAMES["no_op"](name=name)
+
+
+@export("initialize_all_tables")
+def initialize_all_tables(name: str = "init_all_tables") -> Any:
+    """Is `tables_initializer` under its first name."""
+    return tables_initializer(name)
