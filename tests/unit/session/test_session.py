@@ -364,18 +364,19 @@ def test_interpreted_and_compiled_steps_of_many_threads_share_a_variable():
     x = tf.placeholder(tf.float32, [4])
     step = tf.assign_add(v, x).op
     doubled = v * 2.0
+    others = [[tf.no_op() for _ in range(30)] for _ in range(8)]
     failures = []
     with tf.Session() as sess:
         sess.run(v.initializer)
         add = sess.make_callable(step, [x])
 
-        def work(_):
+        def work(k):
             try:
-                for i in range(30):
+                for other in others[k]:
                     add(np.ones(4))
-                    # A plan of its own, whose first run is interpreted.
-                    sess.run([step, doubled.op] if i % 2 else step, {x: np.ones(4)})
-                    sess.make_callable([doubled, v])()
+                    # The first run of a plan is interpreted, and each of these is a plan of its own.
+                    sess.run([step, doubled, other], {x: np.ones(4)})
+                    sess.run([doubled, v, other])
             except Exception as e:
                 failures.append(e)
 
