@@ -270,6 +270,8 @@ def as_dtype(type_value: Any) -> DType:
             found = _BY_PYTHON[type_value]
         if found is not None:
             return found
+        if type_value is None:
+            raise TypeError  # NumPy takes None for float64
         numpy_dtype = np.dtype(type_value)
     except (TypeError, ValueError):
         inner = getattr(type_value, "dtype", None)

@@ -74,6 +74,7 @@ PlaceholderWithDefault = op("""
 
 @PlaceholderWithDefault.shape
 def placeholder_with_default_shape(input, *, shape):
+    shapes.merge(input, shape)
     return shape
 
 
@@ -96,6 +97,7 @@ def placeholder_with_default_grad(op, dy):
 def placeholder_with_default_cases(case):
     case([1.0, 2.0], shape=[2], gives=[1.0, 2.0])
     case.shapes("[2,3]", "[?,3]", shape=[None, 3])
+    case.fails("[1,1]", match="Dimension 1 in both shapes must be equal, but are 1 and 2", shape=[None, 2])
 
 
 @export("constant")

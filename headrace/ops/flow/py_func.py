@@ -143,7 +143,12 @@ def py_func(func, inp, Tout, stateful=True, name=None):
 
     Returns:
       A tensor or a list of tensors as `Tout` says; the Operation if `Tout` is an empty list.
+
+    Raises:
+      ValueError: `func` can't be called.
     """
+    if not callable(func):
+        raise ValueError(f"Expected func to be callable, got func of type {type(func)}")
     is_list = isinstance(Tout, (list, tuple))
     types = [as_dtype(t) for t in (Tout if is_list else [Tout])]
     kind = raw.PyFunc if stateful else raw.PyFuncStateless

@@ -118,3 +118,15 @@ def test_names_of_nodes_are_unique_without_regard_to_case():
         assert graph.unique_name("b", mark_as_used=False) == "b"
         assert graph.unique_name("b") == "b"
         assert graph.unique_name("b") == "b_1"
+
+
+def test_none_is_no_type():
+    assert tf.float64 != None  # noqa: E711
+    for make in (tf.as_dtype, tf.placeholder, lambda t: tf.zeros([2], t), lambda t: tf.cast(1.0, t)):
+        with tf.Graph().as_default(), pytest.raises(TypeError, match=r"None"):
+            make(None)
+
+
+def test_py_func_wants_a_function():
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="Expected func to be callable"):
+        tf.py_func(3, [1.0], tf.float32)
