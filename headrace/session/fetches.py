@@ -197,7 +197,11 @@ def feed_value(graph: Graph, tensor: Tensor, value: Any) -> Any:
     else:
         if isinstance(value, int) and not _holds(dtype.storage, value):
             raise _does_not_fit(value, dtype.as_numpy_dtype)
-        array = np.asarray(value, dtype=dtype.storage)
+        try:
+            array = np.asarray(value, dtype=dtype.storage)
+        except OverflowError:
+            # Integers inside lists wrap around, as they did in the NumPy of TensorFlow's days.
+            array = np.asarray(value).astype(dtype.storage)
     dims = tensor._dims
     if dims is not None and not _fits(array.shape, dims):
         raise ValueError(

@@ -84,8 +84,9 @@ unary("Erf", REAL, None, _erf_grad(_ROOT), host=_wide(lambda x: scipy_special.er
 unary("Erfc", REAL, None, _erf_grad(-_ROOT), host=_wide(lambda x: scipy_special.erfc(x)),
       lower=_wide(lambda x: lax.erfc(x)), doc="1 - erf(x).", gives={0.0: 1.0, 30.0: 0.0})  # fmt: skip
 unary("Lgamma", REAL, None, waits(lambda op, dy: dy * raw.Digamma(op.inputs[0])),
-      host=_wide(lambda x: scipy_special.gammaln(x)), lower=_wide(lambda x: lax.lgamma(x)),
-      doc="The logarithm of |gamma(x)|.", gives={0.0: np.inf, -0.5: 1.2655121, 3.0: 0.6931472},
+      host=_wide(lambda x: np.where(np.isinf(x), np.inf, scipy_special.gammaln(x))),
+      lower=_wide(lambda x: lax.lgamma(x)),
+      doc="The logarithm of |gamma(x)|.", gives={0.0: np.inf, -np.inf: np.inf, -0.5: 1.2655121, 3.0: 0.6931472},
       domain=(0.5, 3.0))  # fmt: skip
 unary("Digamma", REAL, None, waits(_digamma_grad), host=_wide(_digamma_host), lower=_wide(_digamma_lower),
       doc="The derivative of lgamma.", gives={0.0: np.inf, -1.0: np.inf, 3.0: 0.9227842},

@@ -450,3 +450,10 @@ def test_a_part_is_run_once_and_from_what_was_fed():
             sess.partial_run(handle, twice)
         with pytest.raises(refused, match="The feed a:0 has already been fed"):
             sess.partial_run(handle, total, {a: 1.0})
+
+
+def test_integers_in_fed_lists_wrap_around():
+    i, u = tf.placeholder(tf.int32, [1]), tf.placeholder(tf.uint8, [2])
+    with tf.Session() as sess:
+        assert sess.run(tf.identity(i), {i: [2**31]}).tolist() == [-(2**31)]
+        assert sess.run(tf.identity(u), {u: [256, -1]}).tolist() == [0, 255]
