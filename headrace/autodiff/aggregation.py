@@ -90,7 +90,7 @@ def _add_by_device(tensors: list[Tensor]) -> Tensor:
             continue
         with graph._colocate_with_for_gradient(group[0]._op, None, ignore_existing=True):
             sums.append(raw.AddN(group))
-    return sums[0] if len(sums) == 1 else raw.AddN(sums)  # type: ignore[no-any-return]
+    return sums[0] if len(sums) == 1 else raw.AddN(sums)
 
 
 def aggregate_with_slices(grads: list[Any]) -> Any:

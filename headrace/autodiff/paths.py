@@ -103,7 +103,7 @@ class Paths:
 def _captures(function: Any) -> Iterable[tuple[Tensor, Tensor]]:
     """Returns the (outer tensor, placeholder) pairs of a function's graph."""
     captures = getattr(function, "captures", ())
-    return captures.items() if hasattr(captures, "items") else captures  # type: ignore[no-any-return]
+    return captures.items() if hasattr(captures, "items") else captures
 
 
 def _original(tensor: Tensor) -> Tensor:

@@ -82,7 +82,7 @@ def _pack(like: Any, flat: Iterator[Any], composites: bool) -> Any:
     if _is_row(like):
         items = [_pack(v, flat, composites) for v in like]
         # A range or a view of a dictionary can't be made of its elements.
-        return items if isinstance(like, (range, MappingView)) else type(like)(items)  # type: ignore[call-arg]
+        return items if isinstance(like, (range, MappingView)) else type(like)(items)
     if composites and is_composite(like):
         parts = [next(flat) for _ in components(like)]
         return type(like)(*parts)

@@ -146,7 +146,7 @@ def apply(op: Any, operands: tuple[Any, ...], attrs: dict[str, Any], name: str |
                 if known is None:
                     if (allowed is not None and dtype not in allowed) or (attrs and type_attr in attrs):
                         break
-                    node_attrs[type_attr] = dtype  # type: ignore[index]
+                    node_attrs[type_attr] = dtype
                 elif known is not dtype:
                     break
         else:
@@ -330,7 +330,7 @@ def _convert_one(
         source.setdefault(arg.type_attr, arg.name)
     elif base is not arg.dtype:
         raise _conversion_error(op, arg, t, dtype, source)
-    return t
+    return t  # type: ignore[no-any-return]
 
 
 def _check_type(attr: Attr, arg: Arg, dtype: DType) -> None:

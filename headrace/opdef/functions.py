@@ -22,4 +22,4 @@ def called_functions(op: Any) -> list[Function]:
 def arguments_of(op: Any, function: Function) -> tuple[Any, ...]:
     """Returns the inputs of a node that become a function's arguments: all, or all but what picks the branch."""
     n = len(function.inputs)
-    return op._inputs[len(op._inputs) - n :] if n else ()  # type: ignore[no-any-return]
+    return op._inputs[len(op._inputs) - n :] if n else ()

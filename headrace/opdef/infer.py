@@ -178,7 +178,7 @@ def _known(tensor: Tensor, depth: int, sized: bool = True) -> np.ndarray[Any, An
     if value is not None and sized:
         # "Not constant" is not remembered: set_shape may yet make it known.
         cache[tensor] = value
-    return value
+    return value  # type: ignore[no-any-return]
 
 
 def _compute(tensor: Tensor, op: Operation, depth: int, sized: bool) -> Any:
@@ -247,14 +247,14 @@ def constant_as_shape(tensor: Any) -> Shape:
     if rule is not None and (tensor._dims is None or len(tensor._dims) == 1):
         found = _held_shape(rule, tensor)
         if found is not None:
-            return found  # type: ignore[no-any-return]
+            return found
     elif rule is None:
         value = _look_through(tensor)
         if value is not None:
             return constant_as_shape(value)
     dims = tensor._dims
     if dims is not None and len(dims) == 1 and dims[0] is not None:
-        return (None,) * dims[0]
+        return (None,) * dims[0]  # type: ignore[no-any-return]
     return None
 
 

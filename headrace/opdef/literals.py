@@ -46,7 +46,7 @@ def to_array(
 
 def _to_storage(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     if dtype.is_quantized and array.dtype.fields:
-        return array[array.dtype.names[0]]  # type: ignore[index]
+        return array[array.dtype.names[0]]  # type: ignore[no-any-return]
     return array.astype(dtype.storage, copy=False)
 
 

@@ -66,7 +66,7 @@ def rank_of(input: Any, name: str | None = None, optimize: bool = True) -> Tenso
 
 def _cast(tensor: Any, dtype: Any) -> Tensor:
     dtype = as_dtype(dtype)
-    return tensor if tensor.dtype.base_dtype is dtype else raw.Cast(tensor, DstT=dtype, name="Cast")
+    return tensor if tensor.dtype.base_dtype is dtype else raw.Cast(tensor, DstT=dtype, name="Cast")  # type: ignore[no-any-return]
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:

@@ -298,5 +298,5 @@ def _value(kind: str, value: Any) -> str:
     if kind == "func":
         return "none" if value is None else str(value)
     if kind == "string":
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'  # type: ignore[no-any-return]
     return repr(value)

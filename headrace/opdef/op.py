@@ -166,4 +166,4 @@ def _caller_module() -> str:
 
 def output_tuple(op: Op) -> Any:
     """Returns the named tuple class of an op with several outputs."""
-    return collections.namedtuple(op.name, [a.name for a in op.signature.outputs])  # type: ignore[misc]
+    return collections.namedtuple(op.name, [a.name for a in op.signature.outputs])

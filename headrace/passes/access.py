@@ -78,7 +78,7 @@ def _effects(function: Function) -> tuple[list[int], list[int]]:
         # A reference that is returned is read at the end.
         reads.update(position[s] for s in map(source, function.outputs) if s in position and s._dtype.is_ref)
         known = function.facts["effects"] = sorted(reads - writes), sorted(writes)
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def source(tensor: Tensor) -> Tensor:

@@ -107,7 +107,7 @@ def _can_lower_body(function: Function) -> bool:
             else can_lower(op) and not ("seed2" in op.attrs and op.kind.is_stateful)
             for op in function.body
         )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 class _Unused:
