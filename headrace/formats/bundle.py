@@ -6,8 +6,10 @@ tensor saved in slices has an entry that lists them, and one entry a slice under
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import math
+import os
 import struct
 from collections.abc import Iterable
 from typing import Any
@@ -71,6 +73,11 @@ def write(prefix: str, tensors: Iterable[tuple[str, Any, tuple[int, ...] | None,
 
     items: dict[bytes, Any] = {}
     files, prefix = files_of(prefix)
+    folder = os.path.dirname(prefix)
+    if folder and not files.isdir(folder):
+        # One missing level is made, as TensorFlow makes it; opening the file tells of any other trouble.
+        with contextlib.suppress(OSError):
+            files.mkdir(folder)
     offset = 0
     with files.open(data_path(prefix, 0, 1), "wb") as data:
         for name, array, whole, part in sorted(tensors, key=lambda t: t[0]):

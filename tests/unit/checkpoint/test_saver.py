@@ -134,12 +134,12 @@ def test_what_is_refused(tmp_path):
             saver.save(sess, str(tmp_path / "m"))
         sess.run(tf.global_variables_initializer())
         with pytest.raises(ValueError, match="Parent directory of .* doesn't exist, can't save"):
-            saver.save(sess, str(tmp_path / "no" / "m"))
+            saver.save(sess, str(tmp_path / "no" / "such" / "m"))
         with pytest.raises(ValueError, match="Can't load save_path when it is None"):
             saver.restore(sess, None)
         with pytest.raises(ValueError, match="The passed save_path is not a valid checkpoint"):
             saver.restore(sess, str(tmp_path / "nothing"))
-        path = saver.save(sess, str(tmp_path / "m"))
+        path = saver.save(sess, str(tmp_path / "made" / "m"))  # one missing level is made
         with tf.Graph().as_default(), tf.Session() as other:
             tf.get_variable("v", [4])
             with pytest.raises(
