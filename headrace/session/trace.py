@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from typing import Any
 
@@ -22,8 +23,10 @@ def fill_metadata(plan: Plan, values: list[Any], step: Step, options: Any, run_m
     if level == 0:
         return plan.run(values, step)
     recorder = Recorder()
-    with recorder.watching(plan):
-        result = plan.run(values, step)
+    # A plan of its own: other threads may be running this one.
+    traced = copy.copy(plan)
+    with recorder.watching(traced):
+        result = traced.run(values, step)
     recorder.write(run_metadata)
     if options.output_partition_graphs:
         run_metadata.partition_graphs.add().CopyFrom(_partition(plan))
