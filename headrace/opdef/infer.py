@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace import shapes
+from headrace.dtypes import variant
 from headrace.graph import hooks
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
@@ -120,6 +121,12 @@ def infer_shapes(kind: Any, op: Operation) -> None:
     elif outputs:
         for t in outputs:
             t._dims = result
+    if outputs and outputs[0]._dtype is variant and outputs[0]._handle_data is None and "List" not in op.type:
+        # What makes a variant of variants (Identity, AddN, Pack ...) makes one that holds the same.
+        for t in op._inputs:
+            if t._dtype is variant:
+                outputs[0]._handle_data = t._handle_data
+                break
 
 
 def _message(op: Operation, text: str, ctx: ShapeContext | None) -> str:

@@ -65,6 +65,8 @@ def _shown(shape):
 
 @Pack.host
 def pack_host(values, *, axis):
+    if not hasattr(values[0], "shape"):  # variants
+        values = [np.array(v, object) for v in values]
     return _pack(values, axis, np)
 
 

@@ -1,0 +1,245 @@
+"""Single elements of tensor lists, and lists as one tensor: GetItem, SetItem, FromTensor, Stack."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace import errors, shapes
+from headrace.opdef import nodes, op, raw
+from headrace.ops.array.tensor_list_shapes import (
+    EXPECTED,
+    READ,
+    check_type,
+    element_shape_of,
+    fits,
+    given_shape,
+    held,
+    held_shape,
+    invalid,
+    merged,
+    scalar_int,
+    shape_of_item,
+    stacked,
+    zeros,
+)
+from headrace.resources.tensor_list import TensorList, as_list, shape_text
+
+TensorListGetItem = op("""
+    TensorListGetItem(input_handle: variant, index: int32, element_shape: int32) -> (item: element_dtype)
+      element_dtype: type
+
+    One element of a list; zeros where it is not set and its shape is known.
+""")  # fmt: skip
+
+
+@TensorListGetItem.shape
+def tensor_list_get_item_shape(input_handle, index, element_shape, *, element_dtype, ctx):
+    known = held_shape(ctx, element_dtype, EXPECTED)
+    return shapes.merge(known, element_shape_of(ctx))
+
+
+@TensorListGetItem.host
+def tensor_list_get_item(input_handle, index, element_shape, *, element_dtype):
+    given, i = as_list(input_handle), scalar_int(index, "index")
+    check_type(given, element_dtype)
+    if not 0 <= i < given.size:
+        raise invalid(f"Trying to access element {i} in a list with {given.size} elements.")
+    item = given.get(i)
+    if item is not None:
+        return item
+    shape = merged(given_shape(element_shape), given.element_shape)
+    if not shapes.is_full(shape):
+        for each in given.items:
+            if each is not None:
+                shape = merged(shape, shape_of_item(each))
+    if not shapes.is_full(shape):
+        raise invalid(
+            f"Trying to read an uninitialized tensor but element_shape is not fully defined: {shape_text(shape)} and "
+            "no list element is set."
+        )
+    return zeros(shape, element_dtype)
+
+
+@TensorListGetItem.grad
+def tensor_list_get_item_grad(op, ditem):
+    handle, index, _ = op.inputs
+    n = raw.TensorListLength(handle)
+    shape = raw.TensorListElementShape(handle, shape_type="int32")
+    dtype = op.attrs["element_dtype"]
+    empty = raw.TensorListReserve(shape, n, element_dtype=dtype)
+    return raw.TensorListSetItem(empty, index, ditem), None, None
+
+
+TensorListSetItem = op("""
+    TensorListSetItem(input_handle: variant, index: int32, item: element_dtype) -> (output_handle: variant)
+      element_dtype: type
+
+    Gives a list with another element at a place.
+""")  # fmt: skip
+
+
+@TensorListSetItem.shape
+def tensor_list_set_item_shape(input_handle, index, item, *, element_dtype, ctx):
+    known = held(ctx)
+    shape = None if known is None else known[1]
+    shapes.merge(item, shape)
+    ctx.set_handle([(element_dtype if known is None else known[0], shape)])
+    return ()
+
+
+@TensorListSetItem.host
+def tensor_list_set_item(input_handle, index, item, *, element_dtype):
+    given, i = as_list(input_handle), scalar_int(index, "index")
+    check_type(given, element_dtype)
+    if not 0 <= i < given.size:
+        raise invalid(f"Trying to modify element {i} in a list with {given.size} elements.")
+    shape = shape_of_item(item)
+    if not fits(shape, given.element_shape):
+        raise invalid(
+            "Tried to set a tensor with incompatible shape at a list index. Item element shape: "
+            f"{shape_text(shape)} list shape: {shape_text(given.element_shape)}"
+        )
+    return given.set(i, item)
+
+
+@TensorListSetItem.grad
+def tensor_list_set_item_grad(op, dlist):
+    _, index, item = op.inputs
+    others = raw.TensorListSetItem(dlist, index, nodes.zeros_like(item))
+    mine = raw.TensorListGetItem(dlist, index, nodes.shape_of(item), element_dtype=item.dtype.base_dtype)
+    return others, None, mine
+
+
+TensorListFromTensor = op("""
+    TensorListFromTensor(tensor: element_dtype, element_shape: shape_type) -> (output_handle: variant)
+      element_dtype: type
+      shape_type: {int32, int64}
+
+    Gives a list of a tensor's rows.
+""")  # fmt: skip
+
+
+@TensorListFromTensor.shape
+def tensor_list_from_tensor_shape(tensor, element_shape, *, element_dtype, ctx):
+    shape = element_shape_of(ctx)
+    shapes.merge(tensor[1:] if tensor else None, shape)
+    ctx.set_handle([(element_dtype, shape)])
+    return ()
+
+
+@TensorListFromTensor.host
+def tensor_list_from_tensor(tensor, element_shape, *, element_dtype):
+    shape = given_shape(element_shape)
+    if tensor.ndim == 0:
+        raise invalid("Tensor must be at least a vector, but saw shape: []")
+    if not fits(tensor.shape[1:], shape):
+        raise invalid(
+            f"Specified a list with shape {shape_text(shape)} from a tensor with shape {shape_text(tensor.shape[1:])}"
+        )
+    return TensorList(element_dtype, shape, [np.asarray(row, tensor.dtype) for row in tensor])
+
+
+@TensorListFromTensor.grad
+def tensor_list_from_tensor_grad(op, dlist):
+    tensor = op.inputs[0]
+    n = tensor._dims[0] if tensor._dims and tensor._dims[0] is not None else -1
+    shape = raw.Slice(nodes.shape_of(tensor), [1], [-1])
+    return raw.TensorListStack(dlist, shape, element_dtype=tensor.dtype.base_dtype, num_elements=n), None
+
+
+TensorListStack = op("""
+    TensorListStack(input_handle: variant, element_shape: int32) -> (tensor: element_dtype)
+      element_dtype: type
+      num_elements: int = -1
+
+    A list's elements, all of one shape, as the rows of one tensor; zeros for those that are not set.
+""")  # fmt: skip
+
+
+@TensorListStack.shape
+def tensor_list_stack_shape(input_handle, element_shape, *, element_dtype, num_elements, ctx):
+    known = held_shape(ctx, element_dtype, READ)
+    shape = shapes.merge(known, element_shape_of(ctx))
+    if shape is None:
+        return None
+    return (None if num_elements < 0 else num_elements, *shape)
+
+
+@TensorListStack.host
+def tensor_list_stack(input_handle, element_shape, *, element_dtype, num_elements):
+    given = as_list(input_handle)
+    check_type(given, element_dtype)
+    if num_elements not in (-1, given.size):
+        raise invalid(
+            f"Operation expected a list with {num_elements} elements but got a list with {given.size} elements."
+        )
+    shape = merged(given_shape(element_shape), given.element_shape)
+    items = given.items
+    for each in items:
+        if each is not None:
+            shape = merged(shape, shape_of_item(each))
+    if not shapes.is_full(shape):
+        if not items:
+            raise invalid(
+                f"Tried to stack elements of an empty list with non-fully-defined element_shape: {shape_text(shape)}"
+            )
+        raise invalid(
+            "Tried to stack list which only contains uninitialized tensors and has a non-fully-defined element_shape: "
+            f"{shape_text(shape)}"
+        )
+    return stacked(items, shape, element_dtype)
+
+
+@TensorListStack.grad
+def tensor_list_stack_grad(op, dtensor):
+    dims = dtensor._dims
+    # All that is known of an element's shape; -1 for no rank at all.
+    shape = [-1 if d is None else d for d in dims[1:]] if dims else -1
+    return raw.TensorListFromTensor(dtensor, shape), None
+
+
+def _cases(case):
+    @case.program
+    def elements(step):
+        rows = raw.TensorListFromTensor([[1.0, 2.0], [3.0, 4.0]], -1)
+        i = raw.PlaceholderWithDefault(1, shape=[])
+        step(raw.TensorListGetItem(rows, i, -1, element_dtype="float32"), gives=[3, 4])
+        changed = raw.TensorListSetItem(rows, i, [5.0, 6.0])
+        step(raw.TensorListStack(changed, -1, element_dtype="float32"), gives=[[1, 2], [5, 6]])
+        step(raw.TensorListStack(rows, -1, element_dtype="float32"), gives=[[1, 2], [3, 4]])
+        beyond = raw.TensorListGetItem(rows, i, -1, element_dtype="float32")
+        step(
+            beyond, feed={i: 2}, fails=errors.InvalidArgumentError, match="access element 2 in a list with 2"
+        )
+        beyond = raw.TensorListLength(raw.TensorListSetItem(rows, i, [5.0, 6.0]))
+        step(
+            beyond,
+            feed={i: -1},
+            fails=errors.InvalidArgumentError,
+            match="modify element -1 in a list with 2",
+        )
+
+    @case.program
+    def unset_elements_are_zeros(step):
+        three = raw.TensorListReserve([2], 3, element_dtype="float32")
+        one = raw.TensorListSetItem(three, 1, [1.0, 2.0])
+        step(raw.TensorListStack(one, [2], element_dtype="float32"), gives=[[0, 0], [1, 2], [0, 0]])
+        step(raw.TensorListGetItem(one, 0, -1, element_dtype="float32"), gives=[0, 0])
+        unknown = raw.TensorListReserve(-1, 1, element_dtype="float32")
+        item = raw.TensorListGetItem(unknown, 0, -1, element_dtype="float32")
+        step(item, fails=errors.InvalidArgumentError, match="no list element is set")
+        whole = raw.TensorListStack(unknown, -1, element_dtype="float32")
+        step(whole, fails=errors.InvalidArgumentError, match="only contains uninitialized")
+
+    @case.program
+    def lists_of_lists(step):
+        inner = raw.TensorListFromTensor([1, 2], np.zeros([0], np.int32))
+        scalar = np.zeros([0], np.int32)
+        outer = raw.TensorListReserve(scalar, 2, element_dtype="variant")
+        outer = raw.TensorListSetItem(outer, 1, inner)
+        back = raw.TensorListGetItem(outer, 1, scalar, element_dtype="variant")
+        step(raw.TensorListStack(back, -1, element_dtype="int32"), gives=[1, 2])
+
+
+for _kind in (TensorListGetItem, TensorListSetItem, TensorListFromTensor, TensorListStack):
+    _kind.cases(_cases)
