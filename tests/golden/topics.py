@@ -1,0 +1,159 @@
+"""Calls by topic, made once with TensorFlow for the golden files and again by the tests.
+
+`tests/golden/topics/NAME.txt` holds one call a line, Python source behind a mark; `NAME.json` holds what came of
+each under TensorFlow 1.15, in the same order. The marks:
+
+    n: the nodes that the call adds to an empty graph
+    v: the values of what it returns, and r: the same, which must be equal to the last bit
+    e: the refusal, while building or while running: the class and how the message begins
+    c: the refusal's class only
+
+Besides `tf`, `np` and `raw` (every op as a function) a call may use the functions of `names`.
+
+Of graphs of more than a few nodes a digest of each node is kept.
+"""
+
+import hashlib
+import json
+import pathlib
+
+import numpy as np
+
+import canonical
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "topics"
+MARKS = ("n: ", "v: ", "r: ", "e: ", "c: ")
+_STEM = 60  # characters of a refusal's message
+_SHORT = 8  # nodes; of longer graphs digests are kept
+
+
+def topics():
+    """Returns the names of the topics."""
+    return sorted(path.stem for path in FOLDER.glob("*.txt"))
+
+
+def calls(topic):
+    """Returns the (mark, source) pairs of a topic."""
+    lines = (FOLDER / (topic + ".txt")).read_text().split("\n")
+    found = [line for line in lines if line.strip() and not line.startswith("#")]
+    wrong = [line for line in found if not line.startswith(MARKS)]
+    if wrong:
+        raise ValueError("no mark: " + wrong[0])
+    return [(line[0], line[3:]) for line in found]
+
+
+def names(tf, raw):
+    """Returns what calls may use, for this TensorFlow."""
+
+    def f(shape, dtype=None):
+        """A placeholder."""
+        return tf.placeholder(dtype or tf.float32, shape)
+
+    def h(value, shape=None):
+        """A tensor of a value of which only `shape`, by default nothing, is known while building."""
+        return tf.placeholder_with_default(value, shape)
+
+    def d(function, *shapes, **options):
+        """The gradients of a function of placeholders; of the type `dtype`."""
+        xs = [f(shape, options.get("dtype")) for shape in shapes]
+        y = function(*xs)
+        if not isinstance(y, (list, tuple)) and y.dtype.is_complex:
+            return tf.gradients(y, xs, f(y.shape, y.dtype))
+        return tf.gradients(y, xs)
+
+    def weights(t):
+        size = int(np.prod(t.shape.as_list()))
+        return np.cos(np.arange(size)).reshape(t.shape.as_list()).astype(t.dtype.as_numpy_dtype)
+
+    def dw(function, *values):
+        """A function's value, its gradients with weights, and where there are such the second ones."""
+        xs = [tf.constant(v) for v in values]
+        y = function(*xs)
+        first = [tf.convert_to_tensor(g) for g in tf.gradients(y, xs, weights(y)) if g is not None]
+        try:
+            second = tf.gradients(first, xs, [weights(g) for g in first])
+        except LookupError:
+            second = []
+        return [y] + first + [tf.convert_to_tensor(g) for g in second if g is not None]
+
+    return {"tf": tf, "np": np, "raw": raw, "f": f, "h": h, "d": d, "dw": dw}
+
+
+def kept_nodes(nodes):
+    """Returns nodes as they are kept: themselves if they are few, else a digest of each."""
+    nodes = json.loads(json.dumps(nodes))
+    return nodes if len(nodes) <= _SHORT else [digest(node) for node in nodes]
+
+
+def digest(node):
+    """Returns a few letters that tell a node from others."""
+    return hashlib.sha256(json.dumps(node, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _flat(result):
+    if isinstance(result, dict):
+        result = [result[key] for key in sorted(result)]
+    if isinstance(result, (list, tuple)):
+        return [x for part in result for x in _flat(part)]
+    return [] if result is None else [result]
+
+
+def outcome(tf, raw, mark, source, prepare=None):
+    """Makes one call and returns what came of it, as it is kept.
+
+    Args:
+      tf: TensorFlow, or what stands for it.
+      raw: Its ops as functions.
+      mark: The call's mark.
+      source: The call.
+      prepare: Called with the session before it runs.
+
+    Returns:
+      Nodes; or values; or a refusal as {"raises": class, "message": the first line}.
+    """
+    try:
+        with tf.Graph().as_default() as graph:
+            tf.set_random_seed(3)
+            result = eval(source, names(tf, raw))
+            if mark == "n":
+                return kept_nodes(canonical.graph_nodes(graph))
+            with tf.Session() as session:
+                if prepare is not None:
+                    prepare(session)
+                session.run(tf.global_variables_initializer())
+                return [_value(v) for v in session.run(_flat(result))]
+    except Exception as error:
+        return {"raises": type(error).__name__, "message": str(error).split("\n")[0]}
+
+
+def _value(value):
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        value = np.array(value, object)
+    value = np.asarray(value)
+    if value.dtype.name == "bfloat16":
+        return ["bfloat16", list(value.shape), value.astype(np.float32).tolist()]
+    if value.dtype.kind == "c":
+        return [value.dtype.name, list(value.shape), [value.real.tolist(), value.imag.tolist()]]
+    if value.dtype.kind in "OS":
+        decoded = [canonical.text(v) for v in value.ravel().tolist()]
+        return ["object", list(value.shape), decoded]
+    return [value.dtype.name, list(value.shape), value.tolist()]
+
+
+def array(kept):
+    """Returns a kept value as an array; bfloat16 as float32."""
+    dtype, shape, value = kept
+    if dtype == "bfloat16":
+        dtype = "float32"
+    if dtype == "object":
+        return np.array(value, object).reshape(shape)
+    if dtype.startswith("complex"):
+        return (np.array(value[0]) + 1j * np.array(value[1])).astype(dtype).reshape(shape)
+    return np.array(value, dtype).reshape(shape)
+
+
+def stem(refusal):
+    """Returns what is compared of a refusal's message."""
+    return refusal["message"][:_STEM]
