@@ -55,7 +55,7 @@ def _access_of_call(op: Operation) -> Access | None:
     read: dict[Tensor, None] = {}
     written: dict[Tensor, None] = {}
     for function in called_functions(op):
-        reads, writes = _effects(function)
+        reads, writes = effects(function)
         arguments = arguments_of(op, function)
         read.update(dict.fromkeys(arguments[i] for i in reads))
         written.update(dict.fromkeys(arguments[i] for i in writes))
@@ -63,8 +63,8 @@ def _access_of_call(op: Operation) -> Access | None:
     return found if found.reads or found.writes else None
 
 
-def _effects(function: Function) -> tuple[list[int], list[int]]:
-    """Returns which of its inputs a function reads from and which it writes to."""
+def effects(function: Function) -> tuple[list[int], list[int]]:
+    """Returns which of its inputs (their positions) a function reads from and which it writes to."""
     known = function.facts.get("effects")
     if known is None:
         position = {t: i for i, t in enumerate(function.inputs)}

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from headrace.lazy import jnp
+
 _MASK = 0xFFFFFFFF
 
 
@@ -36,3 +38,15 @@ class RandomState:
     def skip(self, blocks: int) -> None:
         """Moves on by a number of 128-bit blocks."""
         self.counter = (self.counter + blocks) & (2**128 - 1)
+
+
+def advanced(lanes: Any, blocks: Any) -> Any:
+    """Returns a traced counter (four uint32 lanes, lowest first) moved on by a number of blocks below 2**63."""
+    n = jnp.asarray(blocks, np.uint64)
+    low = jnp.asarray(lanes, np.uint32).astype(np.uint64)
+    out, carry = [], jnp.zeros((), np.uint64)
+    for i, add in enumerate((n & _MASK, n >> np.uint64(32), 0, 0)):
+        total = low[i] + add + carry
+        out.append((total & _MASK).astype(np.uint32))
+        carry = total >> np.uint64(32)
+    return jnp.stack(out)

@@ -7,19 +7,23 @@ memory donated, so that updates happen in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import numpy as np
 
-from headrace import errors
+from headrace import dtypes, errors
 from headrace.graph import Operation, Tensor
+from headrace.graph.func_graph import Function
 from headrace.lazy import jax, jax_core, jnp
+from headrace.opdef.functions import called_functions
 from headrace.opdef.infer import group_operands
 from headrace.passes.access import Late
+from headrace.resources.random import advanced
+from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import Step, TraceContext
-from headrace.runtime.functions import can_lower_calls
+from headrace.runtime.functions import NeedHost, can_lower_calls
 from headrace.runtime.kernel import is_plain
 
 # A value no larger than this stays static while tracing; larger ones become arguments or computed values.
@@ -40,15 +44,37 @@ def can_lower(op: Operation) -> bool:
     """Whether a node may enter a cluster: it has a lower rule and takes and gives what XLA can hold."""
     if op.kind.rules.get("lower") is None:
         return False
+    options = op.kind.rules["lower"].options
+    calls = options.get("calls")
+    lists = calls or options.get("lists")
     for t in op._inputs:
-        if not is_plain(t._dtype) and t._dtype.name != "resource":
+        if (
+            not is_plain(t._dtype)
+            and t._dtype.name != "resource"
+            and not (lists and t._dtype.name == "variant")
+        ):
             return False
-    calls = op.kind.rules["lower"].options.get("calls")
     for t in op._outputs:
         # A loop hands on the handles that it captures.
-        if not is_plain(t._dtype) and not (calls and t._dtype.name == "resource"):
+        if not is_plain(t._dtype) and not (
+            (calls and t._dtype.name == "resource") or (lists and t._dtype.name == "variant")
+        ):
             return False
+    if options.get("lists") and not is_plain(op.attrs.get("element_dtype", dtypes.float32)):
+        return False
     return not calls or can_lower_calls(op)
+
+
+def random_ops(ops: Sequence[Operation]) -> list[Operation]:
+    """Returns the nodes that take random numbers of their own streams, those in called functions included."""
+    found: dict[Operation, None] = {}
+    for op in ops:
+        if "seed2" in op.attrs and op.kind.is_stateful:
+            found[op] = None
+        elif op.kind.rules.get("lower") is not None and op.kind.rules["lower"].options.get("calls"):
+            for function in called_functions(op):
+                found.update(dict.fromkeys(random_ops(function.body)))
+    return list(found)
 
 
 class Trace:
@@ -65,15 +91,31 @@ class Trace:
         self.values = values
         self.written: dict[VariableState, None] = {}
         self.checks: list[tuple[Any, str, Any, Operation]] = []
-        self.blocks: dict[Operation, int] = {}
+        # How many blocks of its stream each random node has taken: a number, or a tracer where that depends on data.
+        self.consumed: dict[Operation, Any] = {}
         self._counters = counters
         self._slots = slots
         self.late: Late = {}
         self.streams: Callable[[Operation], Any] = lambda op: None
 
     def random(self, op: Operation, blocks: int) -> tuple[Any, Any]:
-        self.blocks[op] = self.blocks.get(op, 0) + blocks
-        return self.streams(op).key, self._counters[self._slots[op]]
+        before = self.consumed.get(op, 0)
+        self.consumed[op] = before + blocks
+        lanes = self._counters[self._slots[op]]
+        if type(before) is not int or before:
+            lanes = advanced(lanes, before)
+        return self.streams(op).key, lanes
+
+    def sub(self, values: dict[VariableState, Any], consumed: dict[Operation, Any]) -> Trace:
+        """Returns a trace of a body, with variables and streams of its own."""
+        sub = Trace(self.env, values, self._counters, self._slots)
+        sub.consumed = consumed
+        sub.streams = self.streams
+        return sub
+
+    def random_ops_of(self, function: Function) -> list[Operation]:
+        """Returns the nodes of a body, and of what it calls, that take random numbers."""
+        return random_ops(function.body)
 
     def run(self, ops: list[Operation]) -> None:
         """Traces the nodes in order.
@@ -216,12 +258,20 @@ class Cluster:
         self.late = late or {}
         self.outputs = outputs
         self.static: set[Tensor] = set()  # inputs whose value the program is specialised on
-        self.random_ops = [op for op in ops if "seed2" in op.attrs and op.kind.is_stateful]
+        self.random_ops = random_ops(ops)
         self._slots = {op: i for i, op in enumerate(self.random_ops)}
         self._programs: dict[Any, Program] = {}
         self._met: dict[Any, int] = {}  # how often inputs without a program came
         self._by_name = {t: i for i, t in enumerate(inputs)}
+        self._variants = [t for t in inputs if t._dtype.name == "variant"]
         self.always_static = False
+
+    def _refuse_host_lists(self, inputs: dict[Tensor, Any]) -> None:
+        for t in self._variants:
+            if type(inputs[t]) is not StackedList:
+                for op in self.ops:
+                    if t in self.late.get(op, op._inputs):
+                        raise NeedHost(op, f"{t.name} comes from the host")
 
     def signature(self, inputs: dict[Tensor, Any]) -> Any:
         """Returns the key under which a program for these inputs is kept."""
@@ -230,11 +280,14 @@ class Cluster:
             v = inputs[t]
             if isinstance(v, VariableState):
                 key.append((id(v), v.value is not None and (v.value.shape)))
+            elif type(v) is StackedList:
+                size = v.size if v.has_known_size else None
+                key.append((v.buffer is not None and (v.buffer.shape, str(v.buffer.dtype)), size, v.is_fixed))
             elif t in self.static:
                 a = np.asarray(v)
                 key.append((a.shape, a.tobytes()))
             else:
-                key.append(v.shape)
+                key.append(getattr(v, "shape", None))
         return tuple(key)
 
     def worth_compiling(self, key: Any) -> bool:
@@ -263,6 +316,7 @@ class Cluster:
 
         Raises:
           NeedStatic: An operand inside has to be computed first; the plan must be cut there.
+          NeedHost: A node can't be part of a cluster; a list that a host rule made is among the inputs.
           CheckFailed: A check in the compiled step failed; variables are as before.
         """
         while True:
@@ -270,6 +324,8 @@ class Cluster:
                 key = self.signature(inputs)
             program = self._programs.get(key)
             try:
+                if self._variants:
+                    self._refuse_host_lists(inputs)
                 if program is None:
                     # Steps of other threads must not write what the trace looks at.
                     with step.state.lock:
@@ -316,7 +372,7 @@ class Program:
         self._streams: list[Any] = [step.state.stream(op) for op in cluster.random_ops]
         self.has_checks = False
         self.messages: list[tuple[str, Any, Operation]] = []
-        self.skips: list[int] = []
+        self.skips: list[int | None] = []  # None where the program says how far
         self.donated: list[VariableState] = []
         self.kept: list[VariableState] = []
         self.written: list[VariableState] = []
@@ -328,8 +384,9 @@ class Program:
         cluster, dynamic = self.cluster, self.dynamic
         order = self.states
 
-        def traced(arrays: Any, variables: Any, counters: Any) -> Any:
+        def traced(flat_arrays: Any, variables: Any, counters: Any) -> Any:
             env = dict(self._fixed)
+            arrays = flat_arrays if form is None else jax.tree.unflatten(form, flat_arrays)
             env.update(zip(dynamic, arrays, strict=True))
             incoming = dict(zip(order, variables, strict=True))
             trace = Trace(env, dict(incoming), counters, cluster._slots)
@@ -339,25 +396,35 @@ class Program:
             self._known = {}
             results: list[Any] = []
             places: list[int] = []
-            given = {id(v) for v in variables} | {id(v) for v in arrays}
+            forms: dict[int, Any] = {}  # lists among the results -> how they are put together
+            given = {id(v) for v in variables} | {id(v) for v in flat_arrays}
             for i, t in enumerate(cluster.outputs):
                 v = trace.env[t]
                 if isinstance(v, (np.ndarray, VariableState)):
                     self._known[i] = v
                 else:
+                    if isinstance(v, StackedList):
+                        leaves, forms[i] = jax.tree.flatten(v)
+                    else:
+                        leaves = [v]
                     # A result that is an argument would share its memory with a variable.
-                    results.append(jnp.array(v, copy=True) if id(v) in given else v)
-                    places.append(i)
-            self._places = places
+                    results += [jnp.array(v, copy=True) if id(v) in given else v for v in leaves]
+                    places += [i] * len(leaves)
+            self._places, self._forms = places, forms
             self.written = list(trace.written)
             new = [jnp.asarray(trace.values[s]) for s in self.written]
             new = [jnp.array(v, copy=True) if id(v) in given else v for v in new]
             self.messages = [(m, e, op) for _, m, e, op in trace.checks]
             oks = [jnp.all(ok) for ok, _, _, _ in trace.checks]
-            self.skips = [trace.blocks.get(op, 0) for op in cluster.random_ops]
-            return results, new, jnp.stack(oks) if oks else None
+            consumed = [trace.consumed.get(op, 0) for op in cluster.random_ops]
+            self.skips = [n if isinstance(n, int) else None for n in consumed]
+            moved = [n for n in consumed if not isinstance(n, int)]
+            return results, new, moved, jnp.stack(oks) if oks else None
 
         arrays = [inputs[t] for t in dynamic]
+        form: Any = None
+        if cluster._variants:
+            arrays, form = jax.tree.flatten(arrays)
         variables = [s.value for s in order]
         counters = self._counters()
         # One trace says which variables are written; the program proper is the traced one with those donated.
@@ -395,6 +462,8 @@ class Program:
     def run(self, step: Step, inputs: dict[Tensor, Any]) -> dict[Tensor, Any]:
         state = step.state
         arrays = [inputs[t] for t in self.dynamic]
+        if self.cluster._variants:
+            arrays = jax.tree.leaves(arrays)
         with state.lock:
             donated = self._values(self.donated)
             kept = self._values(self.kept)
@@ -406,19 +475,30 @@ class Program:
             else:
                 out = self._function(donated, kept, *arrays)
             n, w = self._n_results, self._n_written
+            moved = iter(out[n + w :])
             if self.has_checks:
-                oks = np.asarray(out[n + w])
+                oks = np.asarray(out[-1])
                 if not oks.all():
                     message, _, op = self.messages[int(np.argmin(oks))]
                     raise CheckFailed(f"{message} at {op.name}")
             for stream, blocks in zip(self._streams, self.skips, strict=True):
-                stream.skip(blocks)
+                stream.skip(int(next(moved)) if blocks is None else blocks)
             for s, v in zip(self.written, out[n : n + w], strict=True):
                 s.value = v
         outputs = self.cluster.outputs
         values = {outputs[i]: v for i, v in self._known.items()}
+        if not self._forms:
+            for i, v in zip(self._places, out[:n], strict=True):
+                values[outputs[i]] = v
+            return values
+        leaves: dict[int, list[Any]] = {i: [] for i in self._forms}
         for i, v in zip(self._places, out[:n], strict=True):
-            values[outputs[i]] = v
+            if i in leaves:
+                leaves[i].append(v)
+            else:
+                values[outputs[i]] = v
+        for i, form in self._forms.items():
+            values[outputs[i]] = jax.tree.unflatten(form, leaves[i])
         return values
 
     @staticmethod

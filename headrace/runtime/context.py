@@ -140,7 +140,7 @@ class TraceContext:
         self._trace.checks.append((ok, message, error, self.op))
 
     def branch(self, index: Any, branches: Any, operands: Any) -> list[Any]:
-        from headrace.runtime.functions import lower_branch
+        from headrace.runtime.traced_calls import lower_branch
 
         return lower_branch(self._trace, self.op, index, branches, operands)
 
@@ -152,11 +152,11 @@ class TraceContext:
         return (value != 0).astype(np.int32)
 
     def loop(self, cond: Any, body: Any, operands: Any) -> list[Any]:
-        from headrace.runtime.functions import lower_loop
+        from headrace.runtime.traced_loop import lower_loop
 
         return lower_loop(self._trace, self.op, cond, body, operands)
 
     def call(self, function: Any, operands: Any) -> list[Any]:
-        from headrace.runtime.functions import lower_call
+        from headrace.runtime.traced_calls import lower_call
 
         return lower_call(self._trace, self.op, function, operands)

@@ -255,8 +255,13 @@ class Plan:
         """Returns the stages: lists of instructions for the host, and clusters."""
         fixed = {op for op in self.ops} - set(self._rest)
 
+        # A list that a caller hands in is one that host rules made, or one that grows from call to call.
+        lists = {t for t in self._fed if t._dtype.name == "variant"}
+
         def on_host(op: Operation) -> bool:
-            return op in self._forced or not can_lower(op) or bool(self._fed.intersection(op._outputs))
+            if op in self._forced or not can_lower(op) or self._fed.intersection(op._outputs):
+                return True
+            return bool(lists) and not lists.isdisjoint(op._inputs)
 
         parts = stages(self._rest, self._fed, on_host, self._static_edges, self._late)
         wanted = set(self.fetches)

@@ -1,0 +1,191 @@
+"""Loops as part of a cluster: `lax.while_loop` over what moves from one iteration to the next.
+
+Lists that grow by a fixed number of elements in each iteration get an array with room for all of them, so the most
+iterations must be known; what is only indexed needs no more room than it has. Counters of a loop whose iterations are
+known exactly are known after it, too: the loop of its gradient, which counts as far, can be sized in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.graph import Operation
+from headrace.graph.func_graph import function_named
+from headrace.lazy import jax, jnp, lax
+from headrace.passes.access import effects
+from headrace.resources.stacked_list import StackedList
+from headrace.resources.variable import VariableState
+from headrace.runtime.functions import NeedHost
+from headrace.runtime.traced_calls import Body, pass_checks_on
+from headrace.runtime.trip_count import TripCount, trip_count
+
+# A list of more elements than this is not given room before the loop has run.
+_MOST_ELEMENTS = 1 << 20
+
+
+def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequence[Any]) -> list[Any]:
+    """Traces a loop."""
+    test = Body(trace, op, function_named(op._graph, cond.name))
+    work = Body(trace, op, function_named(op._graph, body.name))
+    f = work.function
+    moving = [i for i, (a, b) in enumerate(zip(f.inputs, f.outputs, strict=True)) if a is not b]
+    work.unmoved.update(set(range(len(operands))) - set(moving))
+    for i in moving:
+        if isinstance(operands[i], VariableState):
+            raise NeedHost(op, "a handle changes in it")
+    before = dict(trace.values)
+    written = [operands[i] for i in effects(f)[1] if isinstance(operands[i], VariableState)]
+    written = list(dict.fromkeys(written))
+    for s in written:
+        if before.get(s) is None:
+            raise NeedHost(op, f"{s.name} is not initialized before it")
+    randoms = work.random_ops
+    if test.random_ops:
+        raise NeedHost(op, "its condition takes random numbers")
+    trips = trip_count(test.function, f, operands)
+    if trips.is_exact and trips.most == 0:
+        return list(operands)
+    start = [
+        operands[i]
+        if isinstance(operands[i], StackedList)
+        else jnp.asarray(operands[i], op._outputs[i]._dtype.storage)
+        for i in moving
+    ]
+    growth: dict[int, int] = {}
+    if any(isinstance(v, StackedList) for v in start):
+        growth = _make_room(trace, op, work, moving, operands, start, trips)
+
+    def all_operands(carried: Sequence[Any]) -> list[Any]:
+        full = list(operands)
+        for i, v in zip(moving, carried, strict=True):
+            full[i] = v
+        return full
+
+    def at(new: Sequence[Any], moved: Sequence[Any]) -> Any:
+        return (
+            {**before, **dict(zip(written, new, strict=True))},
+            {**trace.consumed, **dict(zip(randoms, moved, strict=True))},
+        )
+
+    def step(carry: Any) -> Any:
+        carried, new, moved, ok = carry
+        outputs, values, consumed, good = work.run(all_operands(carried), *at(new, moved))
+        after = [v if isinstance(v, StackedList) else jnp.asarray(v) for v in (outputs[i] for i in moving)]
+        result = (
+            after,
+            [jnp.asarray(values[s]) for s in written],
+            [jnp.asarray(consumed[r], np.int64) for r in randoms],
+            jnp.logical_and(ok, good),
+        )
+        if any(s not in written for s in work.written):
+            raise NeedHost(op, "it writes a variable that it reaches in a way of its own")
+        _same_forms(op, carry, result)
+        return result
+
+    def go_on(carry: Any) -> Any:
+        carried, new, moved, ok = carry
+        outputs, _, _, _ = test.run(all_operands(carried), *at(new, moved))
+        if test.written or test.has_checks:
+            raise NeedHost(op, "its condition does more than compute")
+        # A failed check ends the loop: the step is run again by the interpreter, which words the error.
+        return jnp.logical_and(ok, jnp.asarray(outputs[0]).astype(bool).reshape(()))
+
+    progress = [jnp.asarray(trace.consumed.get(r, 0), np.int64) for r in randoms]
+    carry = (start, [jnp.asarray(before[s]) for s in written], progress, jnp.asarray(True))
+    carried, new, moved, ok = lax.while_loop(go_on, step, carry)
+    for s, v in zip(written, new, strict=True):
+        trace.values[s] = v
+        trace.written[s] = None
+    trace.consumed.update(zip(randoms, moved, strict=True))
+    pass_checks_on(trace, op, [work], ok)
+    result = all_operands(carried)
+    if trips.is_exact:
+        _know_counters(result, operands, trips, growth)
+    return result
+
+
+def _same_forms(op: Operation, carry: Any, result: Any) -> None:
+    a, b = jax.tree.leaves(carry), jax.tree.leaves(result)
+    same = len(a) == len(b) and all(
+        x.shape == y.shape and x.dtype == y.dtype for x, y in zip(a, b, strict=True)
+    )
+    if not same or jax.tree.structure(carry) != jax.tree.structure(result):
+        raise NeedHost(op, "shapes change from one iteration to the next")
+
+
+def _make_room(
+    trace: Any,
+    op: Operation,
+    work: Body,
+    moving: list[int],
+    operands: Sequence[Any],
+    start: list[Any],
+    trips: TripCount,
+) -> dict[int, int]:
+    """Gives the lists among a loop's variables the room that they need; returns how much each grows an iteration."""
+    before = dict(trace.values)
+
+    def once(carried: Sequence[Any]) -> Any:
+        full = list(operands)
+        for i, v in zip(moving, carried, strict=True):
+            full[i] = v
+        outputs, _, _, _ = work.run(full, before, trace.consumed)
+        return [v if isinstance(v, StackedList) else jnp.asarray(v) for v in (outputs[i] for i in moving)]
+
+    probed = [_of_known_size(v) if isinstance(v, StackedList) else v for v in start]
+    after = jax.eval_shape(once, probed)
+    growth: dict[int, int] = {}
+    for k, (given, shape) in enumerate(zip(probed, after, strict=True)):
+        if not isinstance(given, StackedList):
+            continue
+        if not isinstance(shape, StackedList) or not shape.has_known_size:
+            raise NeedHost(op, "how fast a list grows is not known")
+        delta = growth[moving[k]] = shape.size - given.size
+        this = start[k]
+        capacity = None
+        if delta > 0:
+            capacity = _most(trace, op, trips) * delta + (
+                this.size if this.has_known_size else this.buffer.shape[0]
+            )
+            if capacity > _MOST_ELEMENTS:
+                raise NeedHost(op, f"a list of {capacity} elements is too long")
+        if shape.buffer is not None:
+            this = this.with_shape(shape.buffer.shape[1:], shape.buffer.dtype, capacity)
+        size = this.size if delta == 0 else jnp.asarray(this.size, np.int32)
+        start[k] = StackedList.of(this.buffer, size, True)
+    return growth
+
+
+def _of_known_size(given: StackedList) -> StackedList:
+    """Returns a list that tells, where a body's trace is only looked at, by how much it grows."""
+    if given.has_known_size:
+        return StackedList.of(given.buffer, given.size)
+    return StackedList.of(given.buffer, given.buffer.shape[0] if given.buffer is not None else 0)
+
+
+def _most(trace: Any, op: Operation, trips: TripCount) -> int:
+    if trips.most is not None:
+        return trips.most
+    from headrace.runtime.cluster import NeedStatic
+
+    for i in trips.missing:
+        raise NeedStatic(op._inputs[i], op)
+    raise NeedHost(op, "how often it runs is not known")
+
+
+def _know_counters(
+    result: list[Any], operands: Sequence[Any], trips: TripCount, growth: dict[int, int]
+) -> None:
+    """Replaces counters and the lengths of lists by the values that they are known to have after a loop."""
+    assert trips.most is not None
+    for i, pace in trips.counters.items():
+        result[i] = np.asarray(operands[i] + np.asarray(pace * trips.most, operands[i].dtype))
+    for i, delta in growth.items():
+        given = operands[i]
+        if given.has_known_size:
+            size = given.size + delta * trips.most
+            buffer = result[i].buffer
+            result[i] = StackedList.of(buffer, size)
