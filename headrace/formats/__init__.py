@@ -1,1 +1,1 @@
-"""File formats that know no graph: sorted tables and tensor bundles."""
+"""File formats that know no graph: sorted tables, tensor bundles, records, images."""

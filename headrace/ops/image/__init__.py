@@ -1,0 +1,1 @@
+"""Ops on images: files, sizes, colours, boxes, measures of likeness."""
