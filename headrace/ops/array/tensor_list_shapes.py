@@ -157,7 +157,7 @@ def stacked(items, shape, dtype):
     out = zeros((len(items), *shape), dtype)
     for i, x in enumerate(items):
         if x is not None:
-            out[i] = x
+            out[i] = x[()] if isinstance(x, np.ndarray) else x
     return out
 
 

@@ -1,0 +1,324 @@
+"""tf.TensorArray: an array of tensors that is written element by element, kept as a tensor list."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace import dtypes, shapes
+from headrace.dtypes import as_dtype
+from headrace.export import NAMES
+from headrace.graph import name_scope
+from headrace.opdef import constant_node, constant_value, convert_to_tensor, export, raw
+from headrace.tensor_shape import TensorShape, to_tuple
+
+
+def _list_shape(dims):
+    """Returns a partial shape as an element_shape operand: -1 for what is not known."""
+    if dims is None:
+        return -1
+    if not dims:
+        # An empty list has no type of its own.
+        return constant_node(np.zeros([0], np.int32), dtypes.int32)
+    return [-1 if d is None else d for d in dims]
+
+
+@export("TensorArray")
+class TensorArray:
+    """An array of tensors of one type, each of which is written and read on its own.
+
+    Writing gives a new TensorArray, which has to be used from then on. It may be a loop variable of `tf.while_loop`
+    and what a branch of `tf.cond` returns; gradients flow through it.
+
+    As in TensorFlow with functional control flow, elements may be written and read any number of times, and one that
+    was never written counts as zeros where its shape is known.
+
+    Args:
+      dtype: The elements' type.
+      size: How many elements there are, an int or a scalar int32 tensor.
+      dynamic_size: Whether writing beyond the end makes the array longer.
+      clear_after_read: No effect here.
+      tensor_array_name: No effect here.
+      handle: Not used here: what holds the array is `flow`.
+      flow: The tensor list of another TensorArray, to be used instead of a new one.
+      infer_shape: Whether all elements have one shape.
+      element_shape: What is known of the elements' shape.
+      colocate_with_first_write_call: No effect here.
+      name: The new list's name.
+
+    Raises:
+      ValueError: Neither `size` nor `flow` is given, or both.
+    """
+
+    def __init__(
+        self,
+        dtype,
+        size=None,
+        dynamic_size=None,
+        clear_after_read=None,
+        tensor_array_name=None,
+        handle=None,
+        flow=None,
+        infer_shape=True,
+        element_shape=None,
+        colocate_with_first_write_call=True,
+        name=None,
+    ):
+        del clear_after_read, tensor_array_name, colocate_with_first_write_call
+        if handle is not None:
+            raise ValueError("A TensorArray has no handle here: pass the other one's flow")
+        if flow is not None and size is not None:
+            raise ValueError("Cannot provide both a flow and size at the same time")
+        if flow is None and size is None:
+            raise ValueError("Size must be provided if flow is not provided")
+        self._dtype = as_dtype(dtype).base_dtype
+        self._dynamic_size = dynamic_size
+        self._infer_shape = infer_shape
+        # What is known of the elements' shape: shared by all arrays that were made of this one by writing.
+        self._known = [None if element_shape is None else to_tuple(TensorShape(element_shape))]
+        with name_scope(name, "TensorArrayV2", [size, flow]) as scope:
+            if flow is None:
+                flow = raw.TensorListReserve(
+                    _list_shape(self._known[0]), size, element_dtype=self._dtype, name=scope
+                )
+            self._flow = flow
+
+    # -- what it is ------------------------------------------------------------------------------------------
+    @property
+    def flow(self):
+        """The tensor list, a variant tensor: it says which writes went before."""
+        return self._flow
+
+    @property
+    def handle(self):
+        """None: there is no resource behind it."""
+        return None
+
+    @property
+    def dtype(self):
+        """The elements' type."""
+        return self._dtype
+
+    @property
+    def dynamic_size(self):
+        """Whether it grows when it is written beyond its end."""
+        return self._dynamic_size
+
+    @property
+    def element_shape(self):
+        """What is known of the elements' shape, a TensorShape."""
+        return TensorShape.of(self._known[0])
+
+    def _with_flow(self, flow):
+        """Returns the same array with another list: after a write, in a loop's body or behind it."""
+        new = TensorArray.__new__(type(self))
+        new._dtype, new._dynamic_size, new._infer_shape = self._dtype, self._dynamic_size, self._infer_shape
+        new._known, new._flow = self._known, flow
+        return new
+
+    def _components(self):
+        return [self._flow]
+
+    def _from_components(self, parts):
+        new = self._with_flow(parts[0])
+        # A loop's or branch's array learns of shapes on its own.
+        new._known = list(self._known)
+        return new
+
+    def _check(self, dims):
+        """Refuses elements of a wrong shape; learns their shape.
+
+        Raises:
+          ValueError: The shape contradicts what is known.
+        """
+        if not shapes.compatible(dims, self._known[0]):
+            raise ValueError(
+                f"Inconsistent shapes: saw {TensorShape.of(dims)} but expected {self.element_shape} "
+            )
+        if self._infer_shape:
+            self._known[0] = shapes.merge(self._known[0], dims)
+
+    def identity(self):
+        """Returns the same array behind an Identity node, which may wait for control dependencies."""
+        return self._with_flow(_kept(raw.Identity(self._flow), self._flow))
+
+    def grad(self, source, flow=None, name=None):
+        """Not available: gradients of tensor lists are lists.
+
+        Raises:
+          NotImplementedError: Always.
+        """
+        raise NotImplementedError("TensorArray.grad: use tf.gradients, which goes through tensor arrays")
+
+    # -- single elements -------------------------------------------------------------------------------------
+    def read(self, index, name=None):
+        """Returns one element.
+
+        Args:
+          index: Which, an int or a scalar int32 tensor.
+          name: The scope's name.
+        """
+        with name_scope(name, "TensorArrayV2Read", [self._flow, index]):
+            shape = _list_shape(self._known[0])
+            value = raw.TensorListGetItem(
+                self._flow, index, shape, element_dtype=self._dtype, name=name or "TensorListGetItem"
+            )
+            return self._shaped(value)
+
+    def write(self, index, value, name=None):
+        """Returns the array with another element at a place.
+
+        Args:
+          index: Which, an int or a scalar int32 tensor.
+          value: The element.
+          name: The scope's name.
+
+        Raises:
+          ValueError: The value's shape contradicts that of other elements.
+        """
+        with name_scope(name, "TensorArrayV2Write", [self._flow, index, value]):
+            value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
+            self._check(value._dims)
+            flow = self._flow
+            if self._dynamic_size:
+                flow = self._long_enough(index)
+            flow = raw.TensorListSetItem(
+                flow, index, value, element_dtype=value.dtype.base_dtype, name=name or "TensorListSetItem"
+            )
+        return self._with_flow(flow)
+
+    def _long_enough(self, index):
+        flow = self._flow
+        grown = NAMES["cond"](
+            index >= raw.TensorListLength(flow),
+            lambda: raw.TensorListResize(flow, index + 1),
+            lambda: flow,
+        )
+        return _kept(grown, flow)
+
+    # -- many elements ---------------------------------------------------------------------------------------
+    def stack(self, name=None):
+        """Returns all elements as the rows of one tensor.
+
+        Args:
+          name: The scope's name.
+        """
+        with name_scope(name, "TensorArrayV2Stack", [self._flow]):
+            shape = _list_shape(self._known[0])
+            return raw.TensorListStack(self._flow, shape, element_dtype=self._dtype, name="TensorListStack")
+
+    def gather(self, indices, name=None):
+        """Returns some elements as the rows of one tensor.
+
+        Args:
+          indices: Which, a vector of int32.
+          name: The node's name.
+        """
+        shape = _list_shape(self._known[0])
+        value = raw.TensorListGather(self._flow, indices, shape, element_dtype=self._dtype, name=name)
+        if self._known[0] is not None:
+            value._dims = shapes.merge(value._dims, (None, *self._known[0]))
+        return value
+
+    def concat(self, name=None):
+        """Returns all elements one after the other, joined along their first dimension.
+
+        Args:
+          name: The node's name.
+        """
+        dims = self._known[0]
+        shape = -1 if dims is None else [-1, *_list_shape((0, *dims[1:]))[1:]]
+        lengths = constant_node(np.zeros([0], np.int64), dtypes.int64)
+        value, _ = raw.TensorListConcatV2(self._flow, shape, lengths, element_dtype=self._dtype, name=name)
+        return value
+
+    def unstack(self, value, name=None):
+        """Returns an array of a tensor's rows.
+
+        Args:
+          value: A tensor.
+          name: The scope's name.
+
+        Raises:
+          ValueError: The rows' shape contradicts what is known of the elements.
+        """
+        with name_scope(name, "TensorArrayUnstack", [self._flow, value]):
+            value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
+            row = value._dims[1:] if value._dims is not None else None
+            self._check(row)
+            flow = raw.TensorListFromTensor(value, _list_shape(row), name="TensorListFromTensor")
+        return self._with_flow(flow)
+
+    def scatter(self, indices, value, name=None):
+        """Returns the array with a tensor's rows as the elements at some places.
+
+        Args:
+          indices: The places, a vector of int32.
+          value: A tensor with as many rows.
+          name: The scope's name.
+
+        Raises:
+          ValueError: The rows' shape contradicts what is known of the elements.
+        """
+        with name_scope(name, "TensorArrayScatter", [self._flow, value, indices]):
+            value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
+            self._check(value._dims[1:] if value._dims is not None else None)
+            flow = raw.TensorListScatterIntoExistingList(
+                self._flow, value, indices, name="TensorListScatterIntoExistingList"
+            )
+        return self._with_flow(flow)
+
+    def split(self, value, lengths, name=None):
+        """Returns an array of pieces of a tensor.
+
+        Args:
+          value: A tensor.
+          lengths: How many rows each piece has, a vector of integers.
+          name: The scope's name.
+
+        Raises:
+          ValueError: The pieces' shape contradicts what is known of the elements.
+        """
+        with name_scope(name, "TensorArraySplit", [self._flow, value, lengths]):
+            value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
+            lengths = NAMES["cast"](lengths, dtypes.int64)
+            dims = value._dims
+            known = _constant_lengths(lengths)
+            if self._infer_shape and dims is not None and known is not None and len(set(known)) == 1:
+                self._check((known[0], *dims[1:]))
+            flow = raw.TensorListSplit(
+                value, _list_shape(self._known[0]), lengths, name=name or "TensorListSplit"
+            )
+        return self._with_flow(flow)
+
+    def size(self, name=None):
+        """Returns the number of elements, a scalar tensor.
+
+        Args:
+          name: The node's name.
+        """
+        return raw.TensorListLength(self._flow, name=name)
+
+    def close(self, name=None):
+        """Returns an operation that does nothing: there is no resource to give back.
+
+        Args:
+          name: The node's name.
+        """
+        return raw.NoOp(name=name)
+
+    def _shaped(self, value):
+        if self._known[0] is not None:
+            value._dims = shapes.merge(value._dims, self._known[0])
+        return value
+
+
+def _constant_lengths(lengths):
+    value = constant_value(lengths)
+    return None if value is None else value.tolist()
+
+
+def _kept(new, old):
+    """Has one list's tensor know what another one's does."""
+    if new._handle_data is None:
+        new._handle_data = old._handle_data
+    return new
