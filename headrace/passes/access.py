@@ -28,6 +28,9 @@ def access_of(op: Operation, inputs: Inputs | None = None) -> Access | None:
     A reference taken where a plain tensor is asked for is a read. References and resources that the op does not
     declare as `reads` count as written.
     """
+    # A node that stands for many says itself what they do.
+    if op.type == "ControlFlowRegion":
+        return op.access  # type: ignore[attr-defined,no-any-return]
     found: Access | None = None
     inputs = op._inputs if inputs is None else inputs
     if not any(t._dtype.is_ref or t._dtype is dtypes.resource for t in inputs):

@@ -18,6 +18,7 @@ def stages(
     on_host: Callable[[Operation], bool],
     static_edges: set[tuple[Operation, Operation]],
     late: Late | None = None,
+    waits: dict[Operation, list[Operation]] | None = None,
 ) -> list[list[Operation]]:
     """Returns the nodes of each stage, in order; even stages are clusters.
 
@@ -27,14 +28,16 @@ def stages(
       on_host: Whether a node has to run on the host.
       static_edges: (producer, consumer) pairs whose consumer needs the producer's value before it can be compiled.
       late: What `late_reads` says of the nodes.
+      waits: Node -> what it waits for, where that is something else than the node says.
     """
     before: dict[Operation, list[Operation]] = {}
     late = late or {}
+    waits = waits or {}
     extra = order_edges(ops, late)
     inside = set(ops)
     for op in ops:
         sources = [t._op for t in late.get(op, op._inputs) if t not in fed]
-        sources += op._control_inputs
+        sources += waits.get(op, op._control_inputs)
         sources += extra.get(op, ())
         before[op] = [b for b in dict.fromkeys(sources) if b in inside]
     host = {op: on_host(op) for op in ops}

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from headrace import errors
 from headrace.graph import Operation, Tensor
+from headrace.passes.loops import is_back_edge
 
 
 def needed(
@@ -14,8 +15,8 @@ def needed(
 ) -> list[Operation]:
     """Returns the operations that a step has to run, ordered.
 
-    Data and control edges are respected; among nodes that could come next, the one created first does, so a step is
-    deterministic.
+    Data and control edges are respected, but for those into a loop's next iteration; among nodes that could come
+    next, the one created first does, so a step is deterministic.
 
     Args:
       fetches: The tensors whose values are asked for.
@@ -57,7 +58,8 @@ def _topological(ops: set[Operation], fed: set[Tensor]) -> list[Operation]:
     waiting: dict[Operation, int] = {}
     after: dict[Operation, list[Operation]] = {}
     for op in ops:
-        before = {t._op for t in op._inputs if t not in fed} | set(op._control_inputs)
+        before = {t._op for t in op._inputs if t not in fed and not is_back_edge(t._op, op)}
+        before.update(op._control_inputs)
         waiting[op] = len(before)
         for b in before:
             after.setdefault(b, []).append(op)

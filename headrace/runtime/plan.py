@@ -23,8 +23,10 @@ from headrace.resources.variable import VariableState
 from headrace.runtime.cluster import CheckFailed, Cluster, NeedStatic, can_lower
 from headrace.runtime.context import Step
 from headrace.runtime.failure import at_node
+from headrace.runtime.frames import NoValue
 from headrace.runtime.functions import NeedHost
 from headrace.runtime.kernel import Kernel, needs_program
+from headrace.runtime.region_nodes import has_control_flow, rewrite
 from headrace.runtime.state import SessionState
 
 TIERS = ("auto", "interpret", "compile")
@@ -92,6 +94,13 @@ class Plan:
         fed = set(feeds)
         self._fed = fed
         self._late = late_reads(self.ops, fed)
+        self._waits: dict[Operation, list[Operation]] = {}
+        wanted = fetches
+        if has_control_flow(self.ops):
+            rewritten = rewrite(self.ops, fetches, fed, self._late)
+            self.ops, self._late, self._waits = rewritten.ops, rewritten.late, rewritten.waits
+            wanted = [rewritten.stand_ins.get(t, t) for t in fetches]
+        self._wanted = wanted
         self._slots: dict[Tensor, int] = {}
         for t in feeds:
             self._slots.setdefault(t, len(self._slots))
@@ -119,7 +128,7 @@ class Plan:
         self._static_edges: set[tuple[Operation, Operation]] = set()
         self._forced: set[Operation] = set()
         self._seen: dict[Any, int] = {}
-        self._fetch_slots = [self._slots[t] for t in fetches]
+        self._fetch_slots = [self._slots[t] for t in wanted]
         self._reads_fetch = [t._dtype.is_ref for t in fetches]
         self._feed_slots = [self._slots[t] for t in feeds]
         self.only_interpret = ""
@@ -169,6 +178,8 @@ class Plan:
                         v = v.read()
                 except errors.OpError as e:
                     raise at_node(e, t._op) from None
+            elif type(v) is NoValue:
+                raise errors.InvalidArgumentError(None, None, f"Retval[{len(out)}] does not have value")
             out.append(v)
         return [_to_caller(v, t) for v, t in zip(out, self.fetches, strict=True)]
 
@@ -263,8 +274,8 @@ class Plan:
                 return True
             return bool(lists) and not lists.isdisjoint(op._inputs)
 
-        parts = stages(self._rest, self._fed, on_host, self._static_edges, self._late)
-        wanted = set(self.fetches)
+        parts = stages(self._rest, self._fed, on_host, self._static_edges, self._late, self._waits)
+        wanted = set(self._wanted)
         home = {op: i for i, part in enumerate(parts) for op in part}
         used_outside: dict[int, set[Tensor]] = {}
         for op in self._rest:
