@@ -8,7 +8,7 @@ from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.lazy import jnp
 from headrace.opdef import convert_to_tensor, export, op, raw
-from headrace.ops.linalg.parts import square, widened
+from headrace.ops.linalg.parts import check_matrices, square, widened
 
 _TYPES = "T: {half, float, double, complex64, complex128}"
 
@@ -50,11 +50,13 @@ def log_matrix_determinant_shape(input):
 
 @MatrixDeterminant.host
 def matrix_determinant_host(input):
+    check_matrices(input)
     return np.asarray(np.linalg.det(widened(np, input)), input.dtype)
 
 
 @MatrixDeterminant.lower
 def matrix_determinant_lower(input):
+    check_matrices(input)
     if input.size == 0:
         return jnp.ones(input.shape[:-2], input.dtype)
     return jnp.linalg.det(widened(jnp, input)).astype(input.dtype)
@@ -62,12 +64,14 @@ def matrix_determinant_lower(input):
 
 @LogMatrixDeterminant.host
 def log_matrix_determinant_host(input):
+    check_matrices(input)
     sign, log = np.linalg.slogdet(widened(np, input))
     return np.asarray(sign).astype(input.dtype), np.asarray(log).astype(input.dtype)
 
 
 @LogMatrixDeterminant.lower
 def log_matrix_determinant_lower(input):
+    check_matrices(input)
     if input.size == 0:
         return jnp.ones(input.shape[:-2], input.dtype), jnp.zeros(input.shape[:-2], input.dtype)
     sign, log = jnp.linalg.slogdet(widened(jnp, input))
@@ -146,4 +150,4 @@ def logdet(matrix, name=None):
     with name_scope(name, "logdet", [matrix]):
         factor = raw.Cholesky(convert_to_tensor(matrix, name="matrix"))
         diagonal = NAMES["real"](NAMES["matrix_diag_part"](factor))
-        return raw.Mul(2.0, NAMES["reduce_sum"](raw.Log(diagonal), axis=[-1]), name="mul")
+        return 2.0 * NAMES["reduce_sum"](raw.Log(diagonal), axis=[-1])

@@ -8,7 +8,7 @@ from headrace.export import NAMES
 from headrace.graph import control_dependencies
 from headrace.lazy import jnp
 from headrace.opdef import export, op, raw
-from headrace.ops.linalg.parts import adjoint, product, square, widened
+from headrace.ops.linalg.parts import adjoint, check_matrices, invalid, product, square, widened
 
 SelfAdjointEigV2 = op("""
     SelfAdjointEigV2(input: T) -> (e: T, v: T)
@@ -29,19 +29,28 @@ def self_adjoint_eig_shape(input, *, compute_v):
 
 @SelfAdjointEigV2.host
 def self_adjoint_eig_host(input, *, compute_v):
+    check_matrices(input)
     work = widened(np, input)
-    if compute_v:
-        values, vectors = np.linalg.eigh(work)
-        return values.astype(input.dtype), vectors.astype(input.dtype)
-    return np.linalg.eigvalsh(work).astype(input.dtype), np.zeros(0, input.dtype)
+    failed = "Self-adjoint eigen decomposition was not successful. The input might not be valid."
+    if np.isnan(work).any():
+        invalid(failed)
+    try:
+        if compute_v:
+            values, vectors = np.linalg.eigh(work)
+            return values.astype(input.dtype), vectors.astype(input.dtype)
+        return np.linalg.eigvalsh(work).astype(input.dtype), np.zeros(0, input.dtype)
+    except np.linalg.LinAlgError:
+        invalid(failed)
 
 
 @SelfAdjointEigV2.lower
-def self_adjoint_eig_lower(input, *, compute_v):
+def self_adjoint_eig_lower(input, *, compute_v, ctx):
+    check_matrices(input)
     work = widened(jnp, input)
     if input.size == 0:
         vectors = jnp.zeros(input.shape if compute_v else (0,), input.dtype)
         return jnp.zeros(input.shape[:-1], input.dtype), vectors
+    ctx.check(~jnp.isnan(work).any(), "an eigendecomposition was not successful")
     if compute_v:
         values, vectors = jnp.linalg.eigh(work, symmetrize_input=False)
         return values.astype(input.dtype), vectors.astype(input.dtype)
@@ -55,18 +64,18 @@ def self_adjoint_eig_grad(op, de, dv):
     with control_dependencies([de, dv]):
         if op.attrs["compute_v"]:
             vectors = op.outputs[1]
-            gaps = raw.Sub(NAMES["expand_dims"](values, -2), NAMES["expand_dims"](values, -1), name="sub")
+            gaps = NAMES["expand_dims"](values, -2) - NAMES["expand_dims"](values, -1)
             gaps = NAMES["matrix_set_diag"](raw.Reciprocal(gaps), NAMES["zeros_like"](values))
-            turned = raw.Mul(gaps, product(vectors, dv, adjoint_a=True), name="mul")
-            inner = raw.AddV2(NAMES["matrix_diag"](de), turned, name="add")
+            inner = NAMES["matrix_diag"](de)
+            inner = inner + gaps * product(vectors, dv, adjoint_a=True)
         else:
             _, vectors = raw.SelfAdjointEigV2(op.inputs[0])
             inner = NAMES["matrix_diag"](de)
         whole = product(vectors, product(inner, vectors, adjoint_b=True))
         # The matrix is symmetric, and of it the lower triangle is read.
-        whole = raw.AddV2(whole, adjoint(whole), name="add")
+        whole = whole + adjoint(whole)
         low = raw.MatrixBandPart(whole, np.int64(-1), np.int64(0))
-        halved = raw.Mul(0.5, NAMES["matrix_diag_part"](low), name="mul")
+        halved = 0.5 * NAMES["matrix_diag_part"](low)
         return NAMES["matrix_set_diag"](low, halved)
 
 

@@ -6,7 +6,18 @@ import numpy as np
 
 from headrace.lazy import jnp
 from headrace.opdef import export, op, raw
-from headrace.ops.linalg.parts import adjoint_of, invalid, product, solved, square, widened
+from headrace.ops.linalg.parts import (
+    adjoint_of,
+    batch_of,
+    check_matrices,
+    check_systems,
+    eliminated,
+    invalid,
+    product,
+    solved,
+    square,
+    widened,
+)
 
 _TYPES = "T: {double, float, half, complex64, complex128}"
 
@@ -29,20 +40,13 @@ MatrixSolve = op(f"""
 
 def _pivots_vanish(matrix):
     """Whether elimination with exchanged rows meets a column of zeros in one of the matrices."""
-    n = matrix.shape[-1]
-    for one in matrix.reshape(-1, n, n):
-        work = one.copy()
-        for i in range(n):
-            pivot = i + int(np.argmax(np.abs(work[i:, i])))
-            if work[pivot, i] == 0:
-                return True
-            work[[i, pivot]] = work[[pivot, i]]
-            work[i + 1 :] -= np.outer(work[i + 1 :, i] / work[i, i], work[i])
-    return False
+    with np.errstate(all="ignore"):
+        return any(eliminated(one.copy()) is None for one in batch_of(matrix))
 
 
 @MatrixInverse.host
 def matrix_inverse_host(input, *, adjoint):
+    check_matrices(input)
     matrix = widened(np, input)
     matrix = adjoint_of(np, matrix) if adjoint else matrix
     if matrix.size == 0:
@@ -54,6 +58,7 @@ def matrix_inverse_host(input, *, adjoint):
 
 @MatrixInverse.lower
 def matrix_inverse_lower(input, *, adjoint, ctx):
+    check_matrices(input)
     matrix = widened(jnp, input)
     matrix = adjoint_of(jnp, matrix) if adjoint else matrix
     if matrix.size == 0:
@@ -84,6 +89,7 @@ def matrix_inverse_cases(case):
 
 @MatrixSolve.host
 def matrix_solve_host(matrix, rhs, *, adjoint):
+    check_systems(matrix, rhs)
     work = widened(np, matrix)
     work = adjoint_of(np, work) if adjoint else work
     if work.size == 0 or rhs.size == 0:
@@ -95,6 +101,7 @@ def matrix_solve_host(matrix, rhs, *, adjoint):
 
 @MatrixSolve.lower
 def matrix_solve_lower(matrix, rhs, *, adjoint, ctx):
+    check_systems(matrix, rhs)
     work = widened(jnp, matrix)
     work = adjoint_of(jnp, work) if adjoint else work
     if work.size == 0 or rhs.size == 0:

@@ -23,37 +23,35 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None, keep_dims
 
     Raises:
       ValueError: `ord` or `axis` is none of those.
-      NotImplementedError: The 2-norm of matrices is asked for.
     """
     if keep_dims is not None:
         if keepdims is not None:
             raise ValueError("Cannot specify both 'keep_dims' and 'keepdims'")
         keepdims = keep_dims
     keepdims = bool(keepdims)
-    matrix = isinstance(axis, (tuple, list)) and len(axis) == 2
-    if isinstance(axis, (tuple, list)) and not 1 <= len(axis) <= 2:
-        raise ValueError("'axis' must be None, an integer, or a tuple of 1 or 2 integers")
+    matrix = isinstance(axis, (tuple, list))
     if matrix:
         axis = tuple(axis)
-        if axis[0] == axis[1]:
-            raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
+    if not (axis is None or _is_number(axis) or (matrix and _are_two_axes(axis))):
+        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
+    if matrix:
         if ord not in ("euclidean", "fro", 1, 2, np.inf):
             raise ValueError(
                 f"'ord' must be a supported matrix norm in {['euclidean', 'fro', 1, 2, np.inf]}, got {ord}"
             )
-        if ord == 2:
-            raise NotImplementedError("the 2-norm of matrices needs singular values, which are not there yet")
     elif ord not in ("euclidean", 1, 2, np.inf) and not (
         not isinstance(ord, str) and np.isreal(ord) and ord > 0
     ):
         raise ValueError(f"'ord' must be a supported vector norm, got {ord}")
-    axes = axis if axis is None or matrix else [axis[0] if isinstance(axis, (tuple, list)) else axis]
+    axes = axis if axis is None or matrix else [axis]
     tf = NAMES
     with name_scope(name, "norm", [tensor]):
         tensor = convert_to_tensor(tensor)
         if ord in ("fro", "euclidean") or (ord == 2 and not matrix):
             squares = tensor * tf["math.conj"](tensor)
             result = tf["sqrt"](tf["reduce_sum"](squares, axes, keepdims=True))
+        elif ord == 2:
+            result = _largest_singular_value(tensor, axis)
         else:
             result = tf["abs"](tensor)
             first = None if axis is None else axis[0] if matrix else axis
@@ -69,3 +67,51 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None, keep_dims
                 powers = tf["reduce_sum"](tf["pow"](result, ord), axes, keepdims=True)
                 result = tf["pow"](powers, 1.0 / ord)
         return result if keepdims else tf["squeeze"](result, axis)
+
+
+def _is_number(axis):
+    return isinstance(axis, (int, np.integer))
+
+
+def _are_two_axes(axis):
+    return len(axis) == 2 and all(map(_is_number, axis)) and axis[0] != axis[1]
+
+
+def _largest_singular_value(tensor, axis):
+    """Makes the greatest singular values of the matrices along two axes.
+
+    TensorFlow finds the orders of the axes by loops in the graph; here they are known, or a few nodes find them.
+    """
+    tf = NAMES
+    if tensor._dims is not None:
+        rank = len(tensor._dims)
+        last = [int(a) % rank for a in axis]
+        order = [a for a in range(rank) if a not in last] + last
+        back = [int(i) for i in np.argsort(order)]
+    else:
+        rank = tf["rank"](tensor)
+        last = tf["stack"]([a + rank if a < 0 else a for a in map(int, axis)])
+        order = tf["concat"]([tf["setdiff1d"](tf["range"](rank), last)[0], last], 0)
+        back = tf["invert_permutation"](order)
+    values = tf["abs"](tf["svd"](tf["transpose"](tensor, order), compute_uv=False))
+    largest = tf["reduce_max"](values, axis=-1, keepdims=True)
+    return tf["transpose"](tf["expand_dims"](largest, -1), back)
+
+
+@export("linalg.normalize")
+def normalize(tensor, ord="euclidean", axis=None, name=None):
+    """Returns a tensor divided by its norm, and the norm.
+
+    Args:
+      tensor: A float or complex tensor.
+      ord: Which norm, as in `norm`.
+      axis: The axes of the vectors or matrices, as in `norm`.
+      name: A name scope for the nodes.
+
+    Returns:
+      The normalized tensor and the norms, whose reduced axes have length 1.
+    """
+    with name_scope(name, "normalize", [tensor]):
+        tensor = convert_to_tensor(tensor)
+        size = NAMES["cast"](norm(tensor, ord, axis, keepdims=True), tensor.dtype)
+        return tensor / size, size

@@ -1,14 +1,13 @@
-"""MatrixTriangularSolve, and what is made of it: systems with a Cholesky factor, and least squares."""
+"""MatrixTriangularSolve, and systems of which a Cholesky factor is known."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.lazy import jax, jnp
-from headrace.opdef import convert_to_tensor, export, op, raw
-from headrace.ops.linalg.parts import adjoint_of, invalid, product, solved, widened
+from headrace.opdef import export, op, raw
+from headrace.ops.linalg.parts import adjoint_of, check_systems, invalid, product, solved, widened
 
 MatrixTriangularSolve = op("""
     MatrixTriangularSolve(matrix: T, rhs: T) -> (output: T)
@@ -22,10 +21,11 @@ MatrixTriangularSolve = op("""
 
 @MatrixTriangularSolve.host
 def matrix_triangular_solve_host(matrix, rhs, *, lower, adjoint):
+    check_systems(matrix, rhs)
     if matrix.size == 0 or rhs.size == 0:
         return rhs
     work = (np.tril if lower else np.triu)(widened(np, matrix))
-    if np.any(np.diagonal(work, axis1=-2, axis2=-1) == 0):
+    if not np.all(np.abs(np.diagonal(work, axis1=-2, axis2=-1)) > 0):
         invalid("Input matrix is not invertible.")
     work = adjoint_of(np, work) if adjoint else work
     return _substituted(work, widened(np, rhs), lower != adjoint).astype(matrix.dtype)
@@ -43,10 +43,11 @@ def _substituted(matrix, rhs, lower):
 
 @MatrixTriangularSolve.lower
 def matrix_triangular_solve_lower(matrix, rhs, *, lower, adjoint, ctx):
+    check_systems(matrix, rhs)
     if matrix.size == 0 or rhs.size == 0:
         return rhs
     work = widened(jnp, matrix)
-    ctx.check(jnp.all(jnp.diagonal(work, axis1=-2, axis2=-1) != 0), "a matrix is not invertible")
+    ctx.check(jnp.all(jnp.abs(jnp.diagonal(work, axis1=-2, axis2=-1)) > 0), "a matrix is not invertible")
     solution = jax.lax.linalg.triangular_solve(
         work,
         widened(jnp, rhs),
@@ -110,38 +111,3 @@ def cholesky_solve(chol, rhs, name=None):
     with name_scope(name, "cholesky_solve", [chol, rhs]):
         half = raw.MatrixTriangularSolve(chol, rhs, lower=True, adjoint=False)
         return raw.MatrixTriangularSolve(chol, half, lower=True, adjoint=True)
-
-
-@export("matrix_solve_ls", "linalg.lstsq")
-def matrix_solve_ls(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
-    """Returns what solves systems of linear equations with the least squared error.
-
-    Args:
-      matrix: Matrices, in the last two dimensions.
-      rhs: The right-hand sides, as columns.
-      l2_regularizer: How much the squared size of the solution counts.
-      fast: Whether to solve the normal equations, which is quick and less exact. The only way there is for now.
-      name: The scope's name.
-
-    Raises:
-      NotImplementedError: `fast` is False.
-    """
-    if not fast:
-        raise NotImplementedError("matrix_solve_ls with fast=False is not there yet.")
-    with name_scope(name, "matrix_solve_ls", [matrix, rhs, l2_regularizer]):
-        matrix, rhs = convert_to_tensor(matrix, name="matrix"), convert_to_tensor(rhs, name="rhs")
-        dims = matrix._dims
-        if dims is None or None in dims[-2:]:
-            raise NotImplementedError("matrix_solve_ls needs to know the matrices' size while building.")
-        under = dims[-2] < dims[-1]
-        gramian = product(matrix, matrix, adjoint_a=not under, adjoint_b=under)
-        if l2_regularizer != 0:
-            shape = NAMES["shape"](matrix)
-            batch = shape[:-2]
-            n = shape[-2] if under else shape[-1]
-            eye = NAMES["eye"](n, batch_shape=batch, dtype=matrix.dtype)
-            gramian = raw.AddV2(gramian, raw.Mul(l2_regularizer, eye, name="mul"), name="add")
-        chol = raw.Cholesky(gramian)
-        if under:
-            return product(matrix, cholesky_solve(chol, rhs), adjoint_a=True)
-        return cholesky_solve(chol, product(matrix, rhs, adjoint_a=True))

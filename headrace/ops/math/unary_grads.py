@@ -37,9 +37,14 @@ def _half(y: Any) -> Any:
     return y.dtype.type(0.5)
 
 
+def _zero_where_dy_is(xp: Any, dy: Any, dx: Any) -> Any:
+    """Returns dx, and 0 where dy is 0 whatever y is: the gradients of 1 / x and its like are infinite at 0."""
+    return xp.where(dy == 0, xp.zeros((), dy.dtype), dx)
+
+
 def _reciprocal_grad(xp: Any, y: Any, dy: Any) -> Any:
     y = _conj(xp, y)
-    return -dy * y * y
+    return _zero_where_dy_is(xp, dy, -dy * y * y)
 
 
 def _reciprocal_grad_grad(op: Any, dz: Any) -> Any:
@@ -86,12 +91,12 @@ def _tanh_grad(xp: Any, y: Any, dy: Any) -> Any:
 
 
 def _sqrt_grad(xp: Any, y: Any, dy: Any) -> Any:
-    return _half(y) * dy / _conj(xp, y)
+    return _zero_where_dy_is(xp, dy, _half(y) * dy / _conj(xp, y))
 
 
 def _rsqrt_grad(xp: Any, y: Any, dy: Any) -> Any:
     y = _conj(xp, y)
-    return -_half(y) * dy * y * y * y
+    return _zero_where_dy_is(xp, dy, -_half(y) * dy * y * y * y)
 
 
 _declare("SigmoidGrad", "dy * y * (1 - y).", _sigmoid_grad, _sigmoid_grad_grad, [0.25, -6.0])
