@@ -4,41 +4,97 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from headrace import shapes
+from headrace.dtypes import DType
 from headrace.lazy import jax, jnp, lax
+from headrace.resources.tensor_list import TensorList
+from headrace.shapes import Shape
 
 _registered = False
 
 
 class StackedList:
-    """A list of tensors of one shape within a compiled step.
+    """A list of tensors of one shape within a compiled step; changing it gives another list.
 
-    Methods return new lists; `place` refuses what one array can't hold, so that the step's loop runs on the host.
+    What one array can't hold is refused with NotImplementedError: the host then works on a TensorList instead.
 
     Attributes:
+      element_dtype: The type of all elements.
       buffer: Array [capacity, *element shape], None as long as no element has told its shape.
       size: How many elements there are: a number, or a scalar int32 in a loop that makes the list longer.
+      is_set: Array [capacity] of bools where unset elements may not be read as zeros, else None.
+      element_shape: What was said of the elements' shape when the list was made.
       is_fixed: Whether the buffer can't grow.
+      constant: An array that all elements equal, known while tracing; there is no buffer then. The shapes that a
+        loop leaves for its gradient are such elements.
     """
 
-    __slots__ = ("buffer", "is_fixed", "size")
+    __slots__ = (
+        "_host",
+        "buffer",
+        "constant",
+        "element_dtype",
+        "element_shape",
+        "is_fixed",
+        "is_set",
+        "size",
+    )
 
-    def __init__(self, buffer: Any, size: Any, is_fixed: bool = False):
+    def __init__(
+        self,
+        element_dtype: DType,
+        buffer: Any,
+        size: Any,
+        is_set: Any = None,
+        element_shape: Shape = None,
+        is_fixed: bool = False,
+        constant: np.ndarray[Any, Any] | None = None,
+    ):
+        _register()
+        self.element_dtype = element_dtype
         self.buffer = buffer
         self.size = size
+        self.is_set = is_set
+        self.element_shape = element_shape
         self.is_fixed = is_fixed
+        self.constant = constant
+        self._host: TensorList | None = None
 
-    @classmethod
-    def of(cls, buffer: Any, size: Any, is_fixed: bool = False) -> StackedList:
-        """Returns a list, which JAX may take apart from here on."""
-        global _registered
-        if not _registered:
-            jax.tree_util.register_pytree_node(cls, _take_apart, _put_together)
-            _registered = True
-        return cls(buffer, size, is_fixed)
+    def like(self, buffer: Any, size: Any, is_set: Any = None, is_fixed: bool | None = None) -> StackedList:
+        """Returns a list of the same kind with other elements."""
+        fixed = self.is_fixed if is_fixed is None else is_fixed
+        constant = self.constant if buffer is None else None
+        return StackedList(self.element_dtype, buffer, size, is_set, self.element_shape, fixed, constant)
+
+    def of_constant(self, constant: np.ndarray[Any, Any] | None, size: Any) -> StackedList:
+        """Returns a list of the same kind all of whose elements are one known array."""
+        return StackedList(self.element_dtype, None, size, None, self.element_shape, self.is_fixed, constant)
 
     @property
     def has_known_size(self) -> bool:
         return isinstance(self.size, int)
+
+    def known_size(self) -> int:
+        """Returns the number of elements.
+
+        Raises:
+          NotImplementedError: It depends on data.
+        """
+        if not isinstance(self.size, int):
+            raise NotImplementedError("the length of a list depends on data")
+        return self.size
+
+    def merged_shape(self, asked: Shape) -> Shape:
+        """Returns what the list and one who reads it say of the elements' shape."""
+        try:
+            shape = shapes.merge(asked, self.element_shape)
+            if self.buffer is not None:
+                shapes.merge(shape, self.buffer.shape[1:])
+        except ValueError as e:
+            raise NotImplementedError(str(e)) from None
+        return shape
 
     def with_shape(self, shape: Any, dtype: Any, capacity: int | None = None) -> StackedList:
         """Returns the list with room for elements of a shape.
@@ -47,59 +103,155 @@ class StackedList:
           shape: The elements' shape.
           dtype: Their type.
           capacity: The least number of elements to have room for; the number of elements by default.
-
-        Raises:
-          NotImplementedError: The elements have another shape.
         """
-        buffer = self.buffer
+        buffer, is_set = self.buffer, self.is_set
         if capacity is None:
-            capacity = int(self.size) if self.has_known_size else 0
-        if buffer is None:
-            return StackedList.of(jnp.zeros((capacity, *shape), dtype), self.size, self.is_fixed)
-        if buffer.shape[1:] != tuple(shape):
+            capacity = self.size if isinstance(self.size, int) else 0
+        if not shapes.compatible(tuple(shape), self.element_shape):
+            raise NotImplementedError(f"an element of shape {tuple(shape)} in a list of {self.element_shape}")
+        if buffer is None and self.constant is not None:
+            buffer = jnp.broadcast_to(self.constant, (capacity, *self.constant.shape))
+        elif buffer is None:
+            buffer = jnp.zeros((capacity, *shape), dtype)
+        if buffer.shape[1:] != tuple(shape) or buffer.dtype != dtype:
             raise NotImplementedError(f"elements of shapes {buffer.shape[1:]} and {tuple(shape)} in a list")
         if buffer.shape[0] < capacity:
             more = jnp.zeros((capacity - buffer.shape[0], *shape), dtype)
             buffer = jnp.concatenate([buffer, more])
-        return StackedList.of(buffer, self.size, self.is_fixed)
+        if is_set is not None and is_set.shape[0] < buffer.shape[0]:
+            is_set = jnp.concatenate([is_set, jnp.zeros(buffer.shape[0] - is_set.shape[0], bool)])
+        return self.like(buffer, self.size, is_set)
 
     def get(self, index: Any) -> Any:
+        """Returns an element, which must be in range."""
+        if self.buffer is None and self.constant is not None:
+            return self.constant
         return lax.dynamic_index_in_dim(self.buffer, index, 0, keepdims=False)
 
     def set(self, index: Any, value: Any) -> StackedList:
+        """Returns the list with another element at a place, which must be in range."""
+        value = jnp.asarray(value)
         full = self.with_shape(value.shape, value.dtype)
-        return StackedList.of(
-            lax.dynamic_update_index_in_dim(full.buffer, value, index, 0), self.size, self.is_fixed
-        )
+        is_set = None if full.is_set is None else full.is_set.at[index].set(True)
+        buffer = lax.dynamic_update_index_in_dim(full.buffer, value, index, 0)
+        return self.like(buffer, self.size, is_set)
 
     def push(self, value: Any) -> StackedList:
-        if not self.is_fixed:
-            full = self.with_shape(value.shape, value.dtype)
-            buffer = jnp.concatenate([full.buffer[: self.size], value[None]])
-            return StackedList.of(buffer, self.size + 1)
-        full = self.with_shape(value.shape, value.dtype)
-        buffer = lax.dynamic_update_index_in_dim(full.buffer, value, self.size, 0)
-        return StackedList.of(buffer, self.size + 1, True)
+        """Returns the list with an element more; one that is a NumPy array is known to be the same in all steps."""
+        if type(value) is np.ndarray and self.buffer is None:
+            known = self.constant
+            if known is None and self.has_known_size and not self.size:
+                return self.of_constant(value, 1)
+            if known is not None and _same(known, value):
+                return self.of_constant(known, self.size + 1)
+        if self.is_fixed:
+            longer = self.set(self.size, value)
+            return self.like(longer.buffer, self.size + 1, longer.is_set)
+        n = self.known_size()
+        return self.with_shape(value.shape, value.dtype, n + 1).set(n, value).like_with_size(n + 1)
+
+    def like_with_size(self, size: Any) -> StackedList:
+        """Returns the list with another number of its elements."""
+        return self.like(self.buffer, size, self.is_set)
 
     def pop(self) -> tuple[StackedList, Any]:
-        return StackedList.of(self.buffer, self.size - 1, self.is_fixed), self.get(self.size - 1)
+        """Returns the list without its last element, and that element; there must be one."""
+        return self.like_with_size(self.size - 1), self.get(self.size - 1)
 
     def stacked(self) -> Any:
-        """Returns the elements as one array, whose number must be known."""
-        return self.buffer[: self.size]
+        """Returns the elements as one array."""
+        n = self.known_size()
+        if self.buffer is None and self.constant is not None:
+            return jnp.broadcast_to(self.constant, (n, *self.constant.shape))
+        return self.buffer if self.buffer.shape[0] == n else self.buffer[:n]
 
-    @property
-    def addressable(self) -> bool:
-        """Whether the elements are arrays, not tracers."""
-        return hasattr(self.buffer, "addressable_shards") and not isinstance(self.buffer, jax.core.Tracer)
+    def add(self, other: StackedList) -> StackedList:
+        """Returns the list of the sums of elements."""
+        if self.constant is not None or other.constant is not None:
+            raise NotImplementedError("a sum of lists of known elements")
+        if self.buffer is None or other.buffer is None:
+            return other if self.buffer is None else self
+        if self.buffer.shape != other.buffer.shape or self.has_known_size != other.has_known_size:
+            raise NotImplementedError("a sum of lists of different lengths")
+        if self.has_known_size and self.size != other.size:
+            raise NotImplementedError("a sum of lists of different lengths")
+        is_set = None
+        if self.is_set is not None and other.is_set is not None:
+            is_set = self.is_set | other.is_set
+        return self.like(self.buffer + other.buffer, self.size, is_set)
+
+    def zeros_like(self) -> StackedList:
+        """Returns the list with zeros in place of its elements."""
+        if self.constant is not None:
+            return self.of_constant(np.zeros_like(self.constant), self.size)
+        return self.like(None if self.buffer is None else jnp.zeros_like(self.buffer), self.size, self.is_set)
+
+    def on_host(self) -> TensorList:
+        """Returns the list as host rules take it, made once."""
+        if self._host is None:
+            n = int(self.size)
+            if self.constant is not None:
+                self._host = TensorList(self.element_dtype, self.element_shape, [self.constant] * n)
+            elif self.buffer is None:
+                self._host = TensorList.reserved(self.element_dtype, self.element_shape, n)
+            else:
+                rows = np.asarray(self.buffer)[:n]
+                known = [True] * n if self.is_set is None else np.asarray(self.is_set)[:n]
+                items = [row if is_set else None for row, is_set in zip(rows, known, strict=True)]
+                self._host = TensorList(self.element_dtype, self.element_shape, items)
+        return self._host
+
+
+def _register() -> None:
+    """Tells JAX how lists are taken apart, once there is one: importing this must not import JAX."""
+    global _registered
+    if not _registered:
+        _registered = True
+        jax.tree_util.register_pytree_node(StackedList, _take_apart, _put_together)
+
+
+class _Known:
+    """An array that is equal to and hashed as others of the same type, shape and elements."""
+
+    __slots__ = ("array", "key")
+
+    def __init__(self, array: np.ndarray[Any, Any]):
+        self.array = array
+        self.key = array.dtype.str, array.shape, array.tobytes()
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _Known) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def _same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    return _Known(a) == _Known(b)
 
 
 def _take_apart(each: StackedList) -> tuple[Any, Any]:
-    if each.has_known_size:
-        return (each.buffer,), (each.size, each.is_fixed)
-    return (each.buffer, each.size), (None, each.is_fixed)
+    known = each.size if each.has_known_size else None
+    size = () if each.has_known_size else each.size
+    constant = None if each.constant is None else _Known(each.constant)
+    return (each.buffer, size, each.is_set), (
+        each.element_dtype,
+        known,
+        each.element_shape,
+        each.is_fixed,
+        constant,
+    )
 
 
 def _put_together(aux: Any, children: Any) -> StackedList:
-    size, is_fixed = aux
-    return StackedList(children[0], children[1] if size is None else size, is_fixed)
+    dtype, known, element_shape, is_fixed, constant = aux
+    buffer, size, is_set = children
+    return StackedList(
+        dtype,
+        buffer,
+        size if known is None else known,
+        is_set,
+        element_shape,
+        is_fixed,
+        None if constant is None else constant.array,
+    )

@@ -157,7 +157,8 @@ class Trace:
                     all_static = False
                 flat.append((v, static))
             i += 1 if n is None else n
-        if all_static and self._fold(op, [v for v, _ in flat]):
+        makes_list = "lists" in rule.options and op._outputs[0]._dtype is dtypes.variant
+        if all_static and not makes_list and self._fold(op, [v for v, _ in flat]):
             return
         # Rules see JAX arrays, except for what they asked to be static.
         values = [
@@ -167,7 +168,12 @@ class Trace:
         keywords = rule.keywords(op.attrs, plan.type_attrs)
         if rule.wants_ctx:
             keywords["ctx"] = TraceContext(self, op)
-        result = rule.function(*group_operands(kind, op.attrs, values), **keywords)
+        try:
+            result = rule.function(*group_operands(kind, op.attrs, values), **keywords)
+        except NotImplementedError as e:
+            if "lists" not in rule.options:
+                raise
+            raise NeedHost(op, str(e)) from None
         outputs = op._outputs
         if not outputs:
             return
@@ -282,7 +288,8 @@ class Cluster:
                 key.append((id(v), v.value is not None and (v.value.shape)))
             elif type(v) is StackedList:
                 size = v.size if v.has_known_size else None
-                key.append((v.buffer is not None and (v.buffer.shape, str(v.buffer.dtype)), size, v.is_fixed))
+                form = v.buffer is not None and (v.buffer.shape, str(v.buffer.dtype))
+                key.append((form, size, v.element_shape, v.is_set is None, v.is_fixed))
             elif t in self.static:
                 a = np.asarray(v)
                 key.append((a.shape, a.tobytes()))

@@ -11,6 +11,7 @@ from headrace import dtypes, errors
 from headrace.graph import Operation
 from headrace.lazy import jax
 from headrace.opdef.rules import Rule
+from headrace.resources.stacked_list import StackedList
 from headrace.runtime.context import HostContext, Step
 
 _programs: dict[Any, Any] = {}
@@ -85,10 +86,7 @@ class Kernel:
             result = self._program(step, operands)
         else:
             if not self._untouched:
-                operands = [
-                    v if type(v) is np.ndarray or not hasattr(v, "addressable_shards") else np.asarray(v)
-                    for v in operands
-                ]
+                operands = [v if type(v) is np.ndarray else _on_host(v) for v in operands]
             if self._groups is not None:
                 operands = _grouped(operands, self._groups)
             if self.rule.wants_ctx:
@@ -134,6 +132,13 @@ class Kernel:
                 f"which is declared {storage}",
             )
         return value
+
+
+def _on_host(value: Any) -> Any:
+    """Returns what a host rule takes in the place of what a compiled step has made."""
+    if hasattr(value, "addressable_shards"):
+        return np.asarray(value)
+    return value.on_host() if type(value) is StackedList else value
 
 
 def _grouped(flat: list[Any], sizes: list[int | None]) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import errors
+from headrace import dtypes, errors
 from headrace.graph import Operation
 from headrace.graph.func_graph import Function, function_named, holds_resource
 from headrace.lazy import jax, jnp, lax
@@ -73,6 +73,7 @@ class Body:
         self.has_checks = False
         self.checks: list[Any] = []
         self.unused: set[int] = set()
+        self.known: dict[int, Any] = {}  # outputs whose values are known while tracing
         self.unmoved: set[int] = set()
         self.after: dict[VariableState, Any] = {}  # shape and dtype of each variable after a branch
         self.random_ops = [r for r in trace.random_ops_of(function)]
@@ -89,10 +90,11 @@ class Body:
         except NeedStatic as need:
             self._ask(need)
             raise NeedHost(self.op, f"the value of {need.tensor.name} has to be known") from None
-        except NotImplementedError as e:
-            raise NeedHost(self.op, str(e)) from None
+        except NeedHost as need:
+            raise NeedHost(self.op, str(need)) from None
         self.written = list(sub.written)
         self.unused = {i for i, v in enumerate(outputs) if v is UNUSED}
+        self.known = {i: v for i, v in enumerate(outputs) if type(v) is np.ndarray}
         for i, v in enumerate(outputs):
             if v is None or (isinstance(v, VariableState) and i not in self.unmoved):
                 raise NeedHost(self.op, "a handle comes out of it")
@@ -114,7 +116,14 @@ class Body:
 
 def lower_call(trace: Any, op: Operation, function: Any, operands: Sequence[Any]) -> list[Any]:
     """Traces a call: the body's nodes become part of the cluster."""
-    return inline(trace, function_named(op._graph, function.name), operands)
+    return _inline_at(trace, op, function_named(op._graph, function.name), operands)
+
+
+def _inline_at(trace: Any, op: Operation, function: Function, operands: Sequence[Any]) -> list[Any]:
+    try:
+        return inline(trace, function, operands)
+    except NeedHost as need:
+        raise NeedHost(op, str(need)) from None
 
 
 def lower_branch(trace: Any, op: Operation, index: Any, branches: Sequence[Any], operands: Any) -> list[Any]:
@@ -123,12 +132,13 @@ def lower_branch(trace: Any, op: Operation, index: Any, branches: Sequence[Any],
     if isinstance(index, (int, np.ndarray)):
         i = int(index)
         taken = functions[i if 0 <= i < len(functions) else -1]
-        outputs = inline(trace, taken, operands)
+        outputs = _inline_at(trace, op, taken, operands)
         return [_stand_in(t) if v is UNUSED else v for v, t in zip(outputs, op._outputs, strict=True)]
     bodies = [Body(trace, op, f) for f in functions]
     before = dict(trace.values)
     consumed = dict(trace.consumed)
     shapes = [_shapes_of(body, operands, before, consumed) for body in bodies]
+    known = _known_outputs(bodies)
     common = [_common(op, i, [s[i] for s in shapes]) for i in range(len(functions[0].outputs))]
     written = list(dict.fromkeys(s for body in bodies for s in body.written))
     randoms = list(dict.fromkeys(r for body in bodies for r in body.random_ops))
@@ -161,12 +171,24 @@ def lower_branch(trace: Any, op: Operation, index: Any, branches: Sequence[Any],
         trace.written[s] = None
     trace.consumed.update(zip(randoms, moved, strict=True))
     pass_checks_on(trace, op, bodies, ok)
-    return outputs  # type: ignore[no-any-return]
+    return [known.get(i, v) for i, v in enumerate(outputs)]
+
+
+def _known_outputs(bodies: Sequence[Body]) -> dict[int, Any]:
+    """Returns the outputs that have the same known value in all branches that have them: shapes, for the most part."""
+    out = {}
+    for i in range(len(bodies[0].function.outputs)):
+        values = [body.known[i] for body in bodies if i in body.known]
+        if values and len(values) + sum(i in body.unused for body in bodies) == len(bodies):
+            first = values[0]
+            if all(v.dtype == first.dtype and np.array_equal(v, first) for v in values):
+                out[i] = first
+    return out
 
 
 def _stand_in(tensor: Any) -> Any:
     if tensor._dtype.storage.hasobject:
-        return StackedList.of(None, 0)
+        return StackedList(dtypes.float32, None, 0)
     return np.zeros([d or 0 for d in tensor._dims or ()], tensor._dtype.storage)
 
 
@@ -197,17 +219,17 @@ def _common(op: Operation, i: int, forms: list[Any]) -> Any:
     if not known:
         t = op._outputs[i]
         return (
-            StackedList.of(None, 0)
+            StackedList(dtypes.float32, None, 0)
             if t._dtype.storage.hasobject
             else jax.ShapeDtypeStruct((), t._dtype.storage)
         )
     if isinstance(known[0], StackedList):
-        shaped = [f for f in known if f.buffer is not None]
-        if not shaped:
-            shaped = known
-        known = [f if f.buffer is not None else StackedList.of(shaped[0].buffer, f.size) for f in known]
+        shaped = [f for f in known if f.buffer is not None] or known
+        known = [
+            f if f.buffer is not None else f.like(shaped[0].buffer, f.size, shaped[0].is_set) for f in known
+        ]
         if any(not f.has_known_size for f in known):
-            known = [StackedList.of(f.buffer, jax.ShapeDtypeStruct((), np.int32), True) for f in known]
+            known = [f.like(f.buffer, jax.ShapeDtypeStruct((), np.int32), f.is_set, True) for f in known]
     first = jax.tree.structure(known[0]), [(v.shape, v.dtype) for v in jax.tree.leaves(known[0])]
     for f in known[1:]:
         if first != (jax.tree.structure(f), [(v.shape, v.dtype) for v in jax.tree.leaves(f)]):
@@ -223,7 +245,10 @@ def _as(value: Any, form: Any) -> Any:
         if form.buffer is not None:
             value = value.with_shape(form.buffer.shape[1:], form.buffer.dtype, form.buffer.shape[0])
         size = value.size if form.has_known_size else jnp.asarray(value.size, np.int32)
-        return StackedList.of(value.buffer, size, form.is_fixed)
+        is_set = value.is_set
+        if is_set is None and form.is_set is not None:
+            is_set = jnp.ones(form.is_set.shape, bool)
+        return form.like(value.buffer, size, is_set)
     return jnp.zeros(form.shape, form.dtype) if value is UNUSED else jnp.asarray(value)
 
 

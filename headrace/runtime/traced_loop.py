@@ -148,22 +148,28 @@ def _make_room(
         capacity = None
         if delta > 0:
             capacity = _most(trace, op, trips) * delta + (
-                this.size if this.has_known_size else this.buffer.shape[0]
+                this.size if this.has_known_size or this.buffer is None else this.buffer.shape[0]
             )
             if capacity > _MOST_ELEMENTS:
                 raise NeedHost(op, f"a list of {capacity} elements is too long")
-        if shape.buffer is not None:
+        if shape.buffer is None and shape.constant is not None and this.buffer is None:
+            this = this.of_constant(shape.constant, this.size)
+        elif shape.buffer is not None:
             this = this.with_shape(shape.buffer.shape[1:], shape.buffer.dtype, capacity)
+        is_set = this.is_set
+        if is_set is None and shape.is_set is not None:
+            is_set = jnp.ones(this.buffer.shape[0], bool)
         size = this.size if delta == 0 else jnp.asarray(this.size, np.int32)
-        start[k] = StackedList.of(this.buffer, size, True)
+        start[k] = this.like(this.buffer, size, is_set, True)
     return growth
 
 
 def _of_known_size(given: StackedList) -> StackedList:
     """Returns a list that tells, where a body's trace is only looked at, by how much it grows."""
     if given.has_known_size:
-        return StackedList.of(given.buffer, given.size)
-    return StackedList.of(given.buffer, given.buffer.shape[0] if given.buffer is not None else 0)
+        return given.like(given.buffer, given.size, given.is_set, False)
+    n = 1 if given.buffer is None else given.buffer.shape[0]
+    return given.like(given.buffer, n, given.is_set, False)
 
 
 def _most(trace: Any, op: Operation, trips: TripCount) -> int:
@@ -187,5 +193,4 @@ def _know_counters(
         given = operands[i]
         if given.has_known_size:
             size = given.size + delta * trips.most
-            buffer = result[i].buffer
-            result[i] = StackedList.of(buffer, size)
+            result[i] = result[i].like(result[i].buffer, size, result[i].is_set, False)

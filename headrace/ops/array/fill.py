@@ -101,8 +101,10 @@ def zeros_like_host(x):
     return np.zeros(x.shape, x.dtype)
 
 
-@ZerosLike.lower
+@ZerosLike.lower(lists=True)
 def zeros_like_lower(x):
+    if not hasattr(x, "dtype"):
+        return x.zeros_like()
     return jnp.zeros(x.shape, x.dtype)
 
 

@@ -20,7 +20,7 @@ Identity = op("""
 
 
 @Identity.host
-@Identity.lower
+@Identity.lower(lists=True)
 def identity_compute(input):
     return input
 
@@ -50,7 +50,7 @@ def identity_n_shape(input):
 
 
 @IdentityN.host
-@IdentityN.lower
+@IdentityN.lower(lists=True)
 def identity_n_compute(input):
     return tuple(input)
 

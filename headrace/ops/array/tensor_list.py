@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import errors, shapes
+from headrace.lazy import jnp
 from headrace.opdef import nodes, op, raw
 from headrace.ops.array.tensor_list_shapes import (
+    MOST_TRACED,
+    check_dtype,
     check_type,
     element_shape_of,
     fits,
@@ -14,11 +17,14 @@ from headrace.ops.array.tensor_list_shapes import (
     held,
     held_shape,
     invalid,
+    may_be_unset,
     merged,
     scalar_int,
     type_name,
+    unset_as,
     zeros,
 )
+from headrace.resources.stacked_list import StackedList
 from headrace.resources.tensor_list import TensorList, as_list, check_length, shape_text
 
 EmptyTensorList = op("""
@@ -42,6 +48,13 @@ def empty_tensor_list(element_shape, max_num_elements, *, element_dtype):
     return TensorList(element_dtype, given_shape(element_shape), most=most)
 
 
+@EmptyTensorList.lower(static="element_shape max_num_elements", lists=True)
+def empty_tensor_list_lower(element_shape, max_num_elements, *, element_dtype):
+    if scalar_int(max_num_elements, "max_num_elements") != -1:
+        raise NotImplementedError("a list of limited length")
+    return StackedList(element_dtype, None, 0, None, given_shape(element_shape))
+
+
 TensorListReserve = op("""
     TensorListReserve(element_shape: shape_type, num_elements: int32) -> (handle: variant)
       element_dtype: type
@@ -57,6 +70,16 @@ def tensor_list_reserve(element_shape, num_elements, *, element_dtype):
     if n < 0:
         raise invalid(f"The num_elements to reserve must be a non negative number, but got {n}")
     return TensorList.reserved(element_dtype, given_shape(element_shape), n)
+
+
+@TensorListReserve.lower(static="element_shape num_elements", lists=True)
+def tensor_list_reserve_lower(element_shape, num_elements, *, element_dtype):
+    n, shape = scalar_int(num_elements, "num_elements"), given_shape(element_shape)
+    if not 0 <= n <= MOST_TRACED:
+        raise NotImplementedError(f"a list of {n} elements")
+    is_set = None if shapes.is_full(shape) else jnp.zeros(n, bool)
+    given = StackedList(element_dtype, None, n, is_set, shape)
+    return given if is_set is not None else given.with_shape(shape, element_dtype.storage)
 
 
 TensorListPushBack = op("""
@@ -92,6 +115,12 @@ def tensor_list_push_back(input_handle, tensor, *, element_dtype):
             f"Tried to push item into a full list list size: {given.size} max_num_elements: {given.most}"
         )
     return given.push(tensor)
+
+
+@TensorListPushBack.lower(lists=True, untouched=True)
+def tensor_list_push_back_lower(input_handle, tensor, *, element_dtype):
+    check_dtype(input_handle, element_dtype)
+    return input_handle.push(tensor)
 
 
 @TensorListPushBack.grad
@@ -136,6 +165,21 @@ def tensor_list_pop_back(input_handle, element_shape, *, element_dtype):
             )
         last = zeros(shape, element_dtype)
     return [rest, last]
+
+
+@TensorListPopBack.lower(static="element_shape", lists=True)
+def tensor_list_pop_back_lower(input_handle, element_shape, *, element_dtype, ctx):
+    check_dtype(input_handle, element_dtype)
+    if input_handle.has_known_size and not input_handle.size:
+        raise NotImplementedError("an empty list")
+    ctx.check(input_handle.size > 0, "an empty list")
+    if input_handle.buffer is None and input_handle.constant is None:
+        rest = input_handle.like_with_size(input_handle.size - 1)
+        return rest, unset_as(input_handle, element_shape, element_dtype)
+    input_handle.merged_shape(given_shape(element_shape))
+    if not may_be_unset(input_handle, element_shape):
+        ctx.check(input_handle.is_set[input_handle.size - 1], "an unset element")
+    return input_handle.pop()
 
 
 @TensorListPopBack.grad
@@ -199,6 +243,11 @@ def tensor_list_length(input_handle):
     return np.int32(as_list(input_handle).size)
 
 
+@TensorListLength.lower(lists=True)
+def tensor_list_length_lower(input_handle):
+    return np.asarray(input_handle.size, np.int32) if input_handle.has_known_size else input_handle.size
+
+
 TensorListElementShape = op("""
     TensorListElementShape(input_handle: variant) -> (element_shape: shape_type)
       shape_type: {int32, int64}
@@ -224,6 +273,12 @@ def tensor_list_element_shape(input_handle, *, shape_type):
     shape = as_list(input_handle).element_shape
     value = -1 if shape is None else [-1 if d is None else d for d in shape]
     return np.array(value, shape_type.storage)
+
+
+@TensorListElementShape.lower(lists=True)
+def tensor_list_element_shape_lower(input_handle, *, shape_type):
+    shape = input_handle.element_shape
+    return np.array(-1 if shape is None else [-1 if d is None else d for d in shape], shape_type.storage)
 
 
 TensorListResize = op("""
@@ -254,6 +309,24 @@ def tensor_list_resize(input_handle, size):
     return given.like(given.items[:n] + [None] * max(0, n - given.size))
 
 
+@TensorListResize.lower(static="size", lists=True)
+def tensor_list_resize_lower(input_handle, size):
+    given, n = input_handle, scalar_int(size, "size")
+    if not 0 <= n <= MOST_TRACED or given.is_fixed:
+        raise NotImplementedError(f"a list of {n} elements")
+    before = given.known_size()
+    is_set = given.is_set
+    if is_set is None and n > before and not shapes.is_full(given.element_shape):
+        is_set = jnp.ones(before, bool)
+    if is_set is not None:
+        is_set = jnp.concatenate([is_set[:n], jnp.zeros(max(0, n - before), bool)])
+    if given.buffer is None:
+        return given.like(None, n, is_set)
+    buffer = given.buffer[: min(n, before)]
+    more = jnp.zeros((max(0, n - before), *buffer.shape[1:]), buffer.dtype)
+    return given.like(jnp.concatenate([buffer, more]), n, is_set)
+
+
 @TensorListResize.grad
 def tensor_list_resize_grad(op, dlist):
     n = raw.TensorListLength(op.inputs[0])
@@ -282,6 +355,25 @@ def tensor_list_concat_lists_shape(input_a, input_b, *, element_dtype, ctx):
             shape = shapes.merge(shape, known[1])
     ctx.set_handle([(element_dtype, shape)])
     return out
+
+
+@TensorListConcatLists.lower(lists=True)
+def tensor_list_concat_lists_lower(input_a, input_b, *, element_dtype):
+    if not isinstance(input_a, StackedList) or input_a.element_shape != input_b.element_shape:
+        raise NotImplementedError("tensors of lists")
+    check_dtype(input_a, element_dtype)
+    check_dtype(input_b, element_dtype)
+    n = input_a.known_size() + input_b.known_size()
+    if (
+        input_a.buffer is None
+        or input_b.buffer is None
+        or input_a.is_set is not None
+        or input_b.is_set is not None
+    ):
+        raise NotImplementedError("lists whose elements may be unset")
+    if input_a.buffer.shape[1:] != input_b.buffer.shape[1:]:
+        raise NotImplementedError("elements of different shapes in a list")
+    return input_a.like(jnp.concatenate([input_a.stacked(), input_b.stacked()]), n)
 
 
 @TensorListConcatLists.host

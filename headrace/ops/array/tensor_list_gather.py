@@ -6,22 +6,29 @@ import numpy as np
 
 from headrace import errors, shapes
 from headrace.export import NAMES
+from headrace.lazy import jnp
 from headrace.opdef import nodes, op, raw
 from headrace.ops.array.tensor_list_shapes import (
     EXPECTED,
+    MOST_TRACED,
     READ,
+    check_dtype,
+    check_places,
     check_type,
     element_shape_of,
     fits,
     given_shape,
     held_shape,
     invalid,
+    may_be_unset,
     merged,
     scalar_int,
     shape_of_item,
     stacked,
+    unset_as,
     zeros,
 )
+from headrace.resources.stacked_list import StackedList
 from headrace.resources.tensor_list import TensorList, as_list, check_length, shape_text
 
 
@@ -70,6 +77,23 @@ def tensor_list_gather(input_handle, indices, element_shape, *, element_dtype):
     return stacked(items, shape, element_dtype)
 
 
+@TensorListGather.lower(static="element_shape", lists=True)
+def tensor_list_gather_lower(input_handle, indices, element_shape, *, element_dtype, ctx):
+    given, places = input_handle, indices.reshape(-1)
+    check_dtype(given, element_dtype)
+    check_places(ctx, given, places)
+    shape = given.merged_shape(given_shape(element_shape))
+    if given.buffer is None and given.constant is None:
+        return unset_as(given, element_shape, element_dtype, len(places))
+    if not len(places) and not shapes.is_full(shape):
+        raise NotImplementedError("the shape of no elements")
+    if given.buffer is None:
+        return jnp.broadcast_to(given.constant, (len(places), *given.constant.shape))
+    if not may_be_unset(given, element_shape):
+        ctx.check(given.is_set[places].any(), "no element is set")
+    return given.buffer[places]
+
+
 @TensorListGather.grad
 def tensor_list_gather_grad(op, dtensor):
     handle, indices, _ = op.inputs
@@ -110,6 +134,39 @@ def tensor_list_scatter_v2(tensor, indices, element_shape, num_elements, *, elem
     if n < -1:
         raise invalid(f"TensorListScatter expects num_elements >= -1, found: {n}")
     return _scattered(tensor, indices, given_shape(element_shape), n, element_dtype)
+
+
+@TensorListScatter.lower(static="indices element_shape", lists=True)
+def tensor_list_scatter_lower(tensor, indices, element_shape, *, element_dtype):
+    places = indices.reshape(-1)
+    if places.size and places.min() < 0:
+        raise NotImplementedError("a negative place")
+    return _scatter_traced(tensor, places, element_shape, int(places.max(initial=-1)) + 1, element_dtype)
+
+
+@TensorListScatterV2.lower(static="element_shape num_elements", lists=True)
+def tensor_list_scatter_v2_lower(tensor, indices, element_shape, num_elements, *, element_dtype, ctx):
+    n, places = scalar_int(num_elements, "num_elements"), indices.reshape(-1)
+    if not 0 <= n <= MOST_TRACED:
+        raise NotImplementedError("a list as long as the places say")
+    ctx.check((places >= 0) & (places < n), "a place out of a list's range")
+    return _scatter_traced(tensor, places, element_shape, n, element_dtype)
+
+
+def _scatter_traced(tensor, places, element_shape, n, dtype):
+    shape = given_shape(element_shape)
+    if (
+        n > MOST_TRACED
+        or tensor.ndim == 0
+        or len(places) != tensor.shape[0]
+        or not fits(tensor.shape[1:], shape)
+    ):
+        raise NotImplementedError("rows that do not fit")
+    buffer = jnp.zeros((n, *tensor.shape[1:]), tensor.dtype).at[places].set(tensor)
+    is_set = None
+    if not shapes.is_full(shape):
+        is_set = jnp.zeros(n, bool).at[places].set(True)
+    return StackedList(dtype, buffer, n, is_set, shape)
 
 
 def _scattered(tensor, indices, shape, n, dtype):
@@ -184,6 +241,19 @@ def tensor_list_scatter_into(input_handle, tensor, indices, *, element_dtype):
     return given.like(items)
 
 
+@TensorListScatterIntoExistingList.lower(lists=True)
+def tensor_list_scatter_into_lower(input_handle, tensor, indices, *, element_dtype, ctx):
+    places = indices.reshape(-1)
+    check_dtype(input_handle, element_dtype)
+    if tensor.ndim == 0 or len(places) != tensor.shape[0]:
+        raise NotImplementedError("rows that do not fit")
+    # The host's list grows where it has to.
+    check_places(ctx, input_handle, places)
+    full = input_handle.with_shape(tensor.shape[1:], tensor.dtype)
+    is_set = None if full.is_set is None else full.is_set.at[places].set(True)
+    return full.like(full.buffer.at[places].set(tensor), full.size, is_set)
+
+
 @TensorListScatterIntoExistingList.grad
 def tensor_list_scatter_into_grad(op, dlist):
     _, tensor, indices = op.inputs
@@ -235,6 +305,19 @@ def tensor_list_split(tensor, element_shape, lengths, *, element_dtype):
     if start != tensor.shape[0]:
         raise invalid(f"Unused values in tensor. Length of tensor: {tensor.shape[0]} Values used: {start}")
     return TensorList(element_dtype, shape, items)
+
+
+@TensorListSplit.lower(static="element_shape lengths", lists=True)
+def tensor_list_split_lower(tensor, element_shape, lengths, *, element_dtype):
+    shape, known = given_shape(element_shape), set(lengths.reshape(-1).tolist())
+    if tensor.ndim == 0 or lengths.ndim != 1 or len(known) != 1 or not fits((None, *tensor.shape[1:]), shape):
+        raise NotImplementedError("pieces of different lengths")
+    (n,) = known
+    if n < 0 or n * lengths.size != tensor.shape[0] or (shape and shape[0] not in (None, n)):
+        raise NotImplementedError("pieces that do not make up the tensor")
+    return StackedList(
+        element_dtype, tensor.reshape(lengths.size, n, *tensor.shape[1:]), lengths.size, None, shape
+    )
 
 
 @TensorListSplit.grad
@@ -290,6 +373,26 @@ def tensor_list_concat(input_handle, *, element_dtype, element_shape):
     if len(lengths) > 1 and any(x is None for x in given.items):
         raise invalid(_OLD)
     return _joined(given, shape, (), element_dtype)
+
+
+@TensorListConcat.lower(lists=True)
+def tensor_list_concat_lower(input_handle, *, element_dtype, element_shape):
+    return _join_traced(input_handle, element_dtype)
+
+
+@TensorListConcatV2.lower(static="element_shape leading_dims", lists=True)
+def tensor_list_concat_v2_lower(input_handle, element_shape, leading_dims, *, element_dtype):
+    input_handle.merged_shape(given_shape(element_shape))
+    return _join_traced(input_handle, element_dtype)
+
+
+def _join_traced(given, dtype):
+    check_dtype(given, dtype)
+    n = given.known_size()
+    if not n or given.buffer is None or given.is_set is not None or given.buffer.ndim < 2:
+        raise NotImplementedError("elements that may be unset")
+    rows = given.stacked()
+    return rows.reshape(n * rows.shape[1], *rows.shape[2:]), np.full(n, rows.shape[1], np.int64)
 
 
 _OLD = (

@@ -9,6 +9,8 @@ from headrace.opdef import nodes, op, raw
 from headrace.ops.array.tensor_list_shapes import (
     EXPECTED,
     READ,
+    check_dtype,
+    check_places,
     check_type,
     element_shape_of,
     fits,
@@ -16,12 +18,15 @@ from headrace.ops.array.tensor_list_shapes import (
     held,
     held_shape,
     invalid,
+    may_be_unset,
     merged,
     scalar_int,
     shape_of_item,
     stacked,
+    unset_as,
     zeros,
 )
+from headrace.resources.stacked_list import StackedList
 from headrace.resources.tensor_list import TensorList, as_list, shape_text
 
 TensorListGetItem = op("""
@@ -58,6 +63,19 @@ def tensor_list_get_item(input_handle, index, element_shape, *, element_dtype):
             "no list element is set."
         )
     return zeros(shape, element_dtype)
+
+
+@TensorListGetItem.lower(static="element_shape", lists=True)
+def tensor_list_get_item_lower(input_handle, index, element_shape, *, element_dtype, ctx):
+    given, i = input_handle, index.reshape(-1)[0]
+    check_dtype(given, element_dtype)
+    check_places(ctx, given, i)
+    if given.buffer is None and given.constant is None:
+        return unset_as(given, element_shape, element_dtype)
+    given.merged_shape(given_shape(element_shape))
+    if not may_be_unset(given, element_shape):
+        ctx.check(given.is_set.any() | given.is_set[i], "an unset element")
+    return given.get(i)
 
 
 @TensorListGetItem.grad
@@ -102,6 +120,14 @@ def tensor_list_set_item(input_handle, index, item, *, element_dtype):
     return given.set(i, item)
 
 
+@TensorListSetItem.lower(lists=True)
+def tensor_list_set_item_lower(input_handle, index, item, *, element_dtype, ctx):
+    i = index.reshape(-1)[0]
+    check_dtype(input_handle, element_dtype)
+    check_places(ctx, input_handle, i)
+    return input_handle.set(i, item)
+
+
 @TensorListSetItem.grad
 def tensor_list_set_item_grad(op, dlist):
     _, index, item = op.inputs
@@ -137,6 +163,14 @@ def tensor_list_from_tensor(tensor, element_shape, *, element_dtype):
             f"Specified a list with shape {shape_text(shape)} from a tensor with shape {shape_text(tensor.shape[1:])}"
         )
     return TensorList(element_dtype, shape, [np.asarray(row, tensor.dtype) for row in tensor])
+
+
+@TensorListFromTensor.lower(static="element_shape", lists=True)
+def tensor_list_from_tensor_lower(tensor, element_shape, *, element_dtype):
+    shape = given_shape(element_shape)
+    if tensor.ndim == 0 or not fits(tensor.shape[1:], shape):
+        raise NotImplementedError("a tensor that has not the elements' shape")
+    return StackedList(element_dtype, tensor, tensor.shape[0], None, shape)
 
 
 @TensorListFromTensor.grad
@@ -188,6 +222,22 @@ def tensor_list_stack(input_handle, element_shape, *, element_dtype, num_element
             f"{shape_text(shape)}"
         )
     return stacked(items, shape, element_dtype)
+
+
+@TensorListStack.lower(static="element_shape", lists=True)
+def tensor_list_stack_lower(input_handle, element_shape, *, element_dtype, num_elements, ctx):
+    given, n = input_handle, input_handle.known_size()
+    check_dtype(given, element_dtype)
+    if num_elements not in (-1, n):
+        raise NotImplementedError(f"a list of {n} elements")
+    shape = given.merged_shape(given_shape(element_shape))
+    if given.buffer is None and given.constant is None:
+        return unset_as(given, element_shape, element_dtype, n)
+    if n == 0 and not shapes.is_full(shape):
+        raise NotImplementedError("the shape of an empty list's elements")
+    if n and not may_be_unset(given, element_shape):
+        ctx.check(given.is_set[:n].any(), "no element is set")
+    return given.stacked()
 
 
 @TensorListStack.grad

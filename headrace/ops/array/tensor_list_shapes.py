@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import dtypes, errors, shapes
+from headrace.lazy import jnp
 from headrace.opdef import constant_value
 from headrace.opdef.infer import operand_index
 from headrace.resources.tensor_list import shape_text
 
 _MOST = 1 << 36  # elements; more are a mistake
+MOST_TRACED = 1 << 20  # elements of a list that a compiled step holds
 _NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
@@ -159,6 +161,41 @@ def stacked(items, shape, dtype):
         if x is not None:
             out[i] = x[()] if isinstance(x, np.ndarray) else x
     return out
+
+
+# -- in a compiled step --------------------------------------------------------------------------------------
+
+
+def check_places(ctx, given, index):
+    """Has a compiled step refuse places that a list hasn't."""
+    ctx.check((index >= 0) & (index < given.size), "a place out of a list's range")
+
+
+def unset_as(given, asked, dtype, n=None):
+    """Returns `n` rows of zeros (or one element), as unset elements count, of a list that holds nothing yet.
+
+    Raises:
+      NotImplementedError: Their shape isn't known.
+    """
+    shape = given.merged_shape(given_shape(asked))
+    if not shapes.is_full(shape):
+        raise NotImplementedError("the shape of an unset element is not known")
+    return jnp.zeros(shape if n is None else (n, *shape), dtype.storage)
+
+
+def may_be_unset(given, asked):
+    """Whether unset elements may be read: TensorFlow refuses them where nothing tells their shape."""
+    return given.is_set is None or shapes.is_full(shapes.merge(given_shape(asked), given.element_shape))
+
+
+def check_dtype(given, dtype):
+    """Refuses a list of another type than an op is for.
+
+    Raises:
+      NotImplementedError: It is; the host rule words the error.
+    """
+    if given.element_dtype is not dtype:
+        raise NotImplementedError("a list of another type")
 
 
 def scalar_int(value, what):

@@ -70,11 +70,11 @@ def add_n_host(inputs):
     return _total("AddN", inputs)
 
 
-@AddN.lower
+@AddN.lower(lists=True)
 def add_n_lower(inputs):
     out = inputs[0]
     for x in inputs[1:]:
-        out = out + x
+        out = out + x if hasattr(out, "dtype") else out.add(x)
     return out
 
 
