@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from headrace import dtypes
 from headrace.autodiff import gradients_between
 from headrace.autodiff.gradients import zeros_like_outside
@@ -11,50 +13,74 @@ from headrace.autodiff.paths import is_trainable
 from headrace.graph import Operation, Tensor, get_default_graph
 from headrace.graph.func_graph import FuncGraph, Function
 from headrace.opdef import constant_node, convert_to_tensor, raw
-from headrace.opdef.bodies import add_function, function_name, identities, loop_node
+from headrace.opdef.bodies import add_function, function_name, identities
 from headrace.opdef.functions import called_functions
+
+_FIRST = 3  # a gradient loop's own variables: its counter, the forward loop's maximum, how often that ran
 
 
 class LoopGradientBody(FuncGraph):
     """The body of a loop's gradient, which may use tensors of the forward loop's body.
 
     Attributes:
-      stacked: Tensors of the forward body that differ from one iteration to the next -> (stack before, stack after
-        one was taken off it, what was taken off).
+      taken: What the body takes beside its own variables, in order: placeholder -> the outer tensor that it stands
+        for, or the tensor of the forward body whose values it is a stack of.
+      stacked: Tensors of the forward body that differ from one iteration to the next -> (stack after one was taken
+        off it, what was taken off).
     """
 
     def __init__(self, name: str, forward: Function, operation: Operation):
         super().__init__(name)
         self.forward = forward
-        self.stacked: dict[Tensor, tuple[Tensor, Tensor, Tensor]] = {}
+        self.taken: dict[Tensor, Tensor] = {}
+        self.stacked: dict[Tensor, tuple[Tensor, Tensor]] = {}
         self._constants: dict[Tensor, Tensor] = {}
-        pairs = zip(forward.inputs, forward.outputs, operation.inputs, strict=True)
-        self._unchanged = {a: outer for a, b, outer in pairs if a is b}
+        # What stays the same in all iterations comes out of the loop as it went in.
+        self._unchanged = {
+            a: operation.inputs[i] if a._dtype is dtypes.resource or a._dtype.is_ref else operation.outputs[i]
+            for i, (a, b) in enumerate(zip(forward.inputs, forward.outputs, strict=True))
+            if a is b
+        }
 
     def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
         """Returns the tensor of this graph that stands for one of an outer graph or of the forward body."""
+        if tensor._op._graph is self:
+            return tensor
+        name = name or tensor._op._name
         if tensor._op._graph is not self.forward.graph or tensor._op._graph is self.outer_graph:
-            return super().capture(tensor, name)
+            return self._take(tensor, name)
         outside = self._unchanged.get(tensor)
         if outside is not None:
-            return super().capture(outside, name or tensor._op._name)
+            return self._take(outside, name)
         op = tensor._op
         if op.type == "Const":
             if tensor not in self._constants:
                 with self.as_default():
                     value, dtype = op.attrs["value"], op.attrs["dtype"]
-                    self._constants[tensor] = raw.Const(value=value, dtype=dtype, name=op._name)
+                    self._constants[tensor] = raw.Const(value=value, dtype=dtype, name="Const")
             return self._constants[tensor]
         if tensor not in self.stacked:
-            before = self.placeholder(dtypes.variant, (), name or op._name)
-            with self.as_default(), self.control_dependencies(None):
-                after, value = raw.TensorListPopBack(
-                    before, constant_node(-1, dtypes.int32), element_dtype=tensor._dtype.base_dtype
-                )
+            before = self.placeholder(dtypes.variant, (), name)
+            before._handle_data = ((tensor._dtype.base_dtype, tensor._dims),)
+            self.taken[before] = tensor
+            with self.as_default():
+                after, value = raw.TensorListPopBack(before, -1, element_dtype=tensor._dtype.base_dtype)
             value._dims = tensor._dims
             value._handle_data = tensor._handle_data
-            self.stacked[tensor] = before, after, value
-        return self.stacked[tensor][2]
+            self.stacked[tensor] = after, value
+        return self.stacked[tensor][1]
+
+    def _take(self, tensor: Tensor, name: str) -> Tensor:
+        inner = super().capture(tensor, name)
+        self.taken.setdefault(inner, tensor)
+        return inner
+
+    def handed_on(self) -> list[Tensor]:
+        """Returns what becomes of all that was taken: a stack without its top, anything else as it is."""
+        return [
+            self.stacked[source][0] if source in self.stacked else inner
+            for inner, source in self.taken.items()
+        ]
 
 
 def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
@@ -65,7 +91,7 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
     """
     test, work = called_functions(operation)
     n = len(operation.inputs)
-    if n < 2 or operation.attrs["T"][0] is not dtypes.int32:
+    if n < 2 or operation.attrs["T"][:2] != (dtypes.int32, dtypes.int32):
         raise NotImplementedError(
             f"The loop '{operation.name}' does not count its iterations: it has no gradient"
         )
@@ -76,16 +102,10 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
         for i in targets
     ]
     names = [function_name(graph, work.name, "grad"), function_name(graph, test.name, "grad")]
-    counter = constant_node(0, dtypes.int32, name="grad_counter")
     body = LoopGradientBody(names[0], work, operation)
-    # The count is an output of the forward loop: how often its body ran.
-    count = operation.outputs[0]
     with body.as_default():
-        first = [body.placeholder(dtypes.int32, (), "Placeholder") for _ in range(2)]
-        given = [
-            body.placeholder(dy.dtype, _dims_of(operation, i, dy), "Placeholder")
-            for i, dy in zip(targets, dys, strict=True)
-        ]
+        first = [body.placeholder(dtypes.int32, (), "Placeholder") for _ in range(_FIRST)]
+        given = [_placeholder_for(body, operation, i, dy) for i, dy in zip(targets, dys, strict=True)]
         ys = [work.outputs[i] for i in targets]
         xs = [work.inputs[i] for i in targets]
         found = gradients_between(ys, xs, given, source=work.graph) if xs else []
@@ -93,51 +113,93 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
             zeros_like_outside(x) if g is None else convert_to_tensor(g)
             for x, g in zip(xs, found, strict=True)
         ]
-        out = [raw.Identity(body.capture(g)) for g in out]
-        body.outputs = [raw.Identity(raw.AddV2(first[0], 1)), raw.Identity(first[1]), *out]
-    stacks = list(body.stacked.values())
-    body.outputs += [after for _, after, _ in stacks]
-    body.inputs = [*first, *given, *[before for before, _, _ in stacks], *[t for _, t in body.captures]]
-    full = _leave_stacks(operation, test, work, list(body.stacked))
-    start = [counter, count, *dys, *full]
+        out = [body.capture(g) for g in out]
+        body.outputs = [_same(t) for t in (first[0] + 1, *first[1:], *out)]
+    body.outputs += body.handed_on()
+    body.inputs = [*first, *given, *body.taken]
+    counter = constant_node(0, dtypes.int32, name="grad_counter")
+    stacks = _leave_stacks(operation, test, work, list(body.stacked))
+    # The count is an output of the forward loop: how often its body ran.
+    start = [counter, operation.inputs[1], operation.outputs[0], *dys]
+    start += [stacks.get(source, source) for source in body.taken.values()]
+    body._captures = {}
     condition = FuncGraph(names[1])
     with condition.as_default():
-        for t in body.inputs[: len(start)]:
+        for t in body.inputs:
             condition.inputs.append(condition.placeholder(t.dtype, t._dims, "Placeholder"))
-        condition.outputs = [raw.Identity(raw.Less(*condition.inputs[:2]))]
-    dims = [t._dims for t in body.inputs[2 : len(start)]]
-    node = loop_node([condition, body], start, dims, operation.attrs["parallel_iterations"], None)
+        condition.outputs = [raw.Identity(raw.Less(condition.inputs[0], condition.inputs[2]))]
+    node = _loop(operation, condition, body, start)
     results: list[Any] = [None] * n
-    for i, t in zip(targets, identities(node)[2 : 2 + len(targets)], strict=True):
+    for i, t in zip(targets, identities(node)[_FIRST : _FIRST + len(targets)], strict=True):
         results[i] = t
     return results
 
 
-def _dims_of(operation: Operation, i: int, dy: Tensor) -> Any:
+def _placeholder_for(body: FuncGraph, operation: Operation, i: int, dy: Tensor) -> Tensor:
     t = operation.outputs[i]
-    return dy._dims if t._dtype is dtypes.resource else t._dims
+    inner = body.placeholder(dy.dtype, dy._dims if t._dtype is dtypes.resource else t._dims, "Placeholder")
+    inner._handle_data = dy._handle_data
+    return inner
+
+
+def _same(tensor: Tensor) -> Tensor:
+    same: Tensor = raw.Identity(tensor)
+    same._handle_data = tensor._handle_data
+    return same
+
+
+def _loop(operation: Operation, condition: FuncGraph, body: FuncGraph, start: list[Tensor]) -> Operation:
+    graph = get_default_graph()
+    references = [add_function(graph, each) for each in (condition, body)]
+    with graph.control_dependencies(list(dict.fromkeys(body.control_captures))):
+        node: Operation = raw.While.node(
+            start,
+            cond=references[0],
+            body=references[1],
+            output_shapes=[t._dims for t in body.inputs],
+            parallel_iterations=operation.attrs["parallel_iterations"],
+            _lower_using_switch_merge=True,
+            name=f"{operation.name}_grad",
+        )
+    for t, source in zip(node.outputs, node.inputs, strict=True):
+        t._handle_data = source._handle_data
+    return node
+
+
+# -- what the forward loop leaves ----------------------------------------------------------------------------
 
 
 def _leave_stacks(
     operation: Operation, test: Function, work: Function, tensors: list[Tensor]
-) -> list[Tensor]:
+) -> dict[Tensor, Tensor]:
     """Has a forward loop put tensors of its body on stacks; returns the stacks as they are at its end."""
+    stacks: dict[Tensor, Tensor] = {}
+    for t in tensors:
+        at = _stack_of(t, work)
+        if at is not None:
+            stacks[t] = operation.outputs[at]
+    tensors = [t for t in tensors if t not in stacks]
     if not tensors:
-        return []
+        return stacks
     graph = operation.graph
     inner: FuncGraph = work.graph
+    names = _names_in(work)
     empty: list[Tensor] = []
     test_inputs, work_inputs, work_outputs = list(test.inputs), list(work.inputs), list(work.outputs)
     for t in tensors:
         dtype = t._dtype.base_dtype
+        key = t if t in names else t._op
+        name = f"{names.get(key, t._op._name)}_{0 if key is t else t._value_index}/accumulator"
         with graph.as_default(), graph.control_dependencies(None):
             empty.append(
                 raw.EmptyTensorList(
-                    constant_node(-1, dtypes.int32), -1, element_dtype=dtype, name="accumulator"
+                    _element_shape(t._dims), operation.inputs[1], element_dtype=dtype, name=name
                 )
             )
-        test_inputs.append(test.graph.placeholder(dtypes.variant, (), "accumulator"))
-        stack = inner.placeholder(dtypes.variant, (), "accumulator")
+        held = empty[-1]._handle_data
+        test_inputs.append(test.graph.placeholder(dtypes.variant, (), empty[-1]._op._name))
+        stack = inner.placeholder(dtypes.variant, (), empty[-1]._op._name)
+        stack._handle_data = test_inputs[-1]._handle_data = held
         work_inputs.append(stack)
         with inner.as_default(), inner.name_scope(None), inner.control_dependencies(None):
             work_outputs.append(raw.TensorListPushBack(stack, t))
@@ -158,4 +220,38 @@ def _leave_stacks(
     last = len(operation.outputs)
     operation._add_outputs([dtypes.variant] * len(empty), [()] * len(empty))
     graph._version_changed()
-    return operation.outputs[last:]
+    for t, list_before, list_after in zip(tensors, empty, operation.outputs[last:], strict=True):
+        list_after._handle_data = list_before._handle_data
+        stacks[t] = list_after
+    return stacks
+
+
+def _stack_of(tensor: Tensor, work: Function) -> int | None:
+    """Returns the position among a loop's variables of the stack that a tensor is put on already, or None."""
+    for op in tensor._consumers:
+        if op.type == "TensorListPushBack" and op._inputs[1] is tensor:
+            for i, (before, after) in enumerate(zip(work.inputs, work.outputs, strict=True)):
+                if before is op._inputs[0] and after is op._outputs[0]:
+                    return i
+    return None
+
+
+def _element_shape(dims: Any) -> Any:
+    if dims is None:
+        return -1
+    if not dims:
+        return constant_node(np.zeros([0], np.int32), dtypes.int32)
+    return [-1 if d is None else d for d in dims]
+
+
+def _names_in(function: Function) -> dict[Any, str]:
+    """Returns the names that a function's arguments (tensors) and nodes have in its definition."""
+    definition = function.definition
+    names: dict[Any, str] = {
+        t: arg.name for t, arg in zip(function.inputs, definition.signature.input_arg, strict=True)
+    }
+    arguments = {t._op for t in function.inputs}
+    nodes = [op for op in function.graph._ops if op not in arguments and op.type != "Placeholder"]
+    if len(nodes) == len(definition.node_def):
+        names.update(zip(nodes, (node.name for node in definition.node_def), strict=True))
+    return names

@@ -114,6 +114,8 @@ def while_loop(
         raise TypeError("parallel_iterations must be a positive integer.")
     if not is_nested(loop_vars):
         loop_vars = [loop_vars]
+    start = [convert_to_tensor(v) for v in flatten(loop_vars, composites=True)]
+    loop_vars = pack_like(loop_vars, start, composites=True)
     with name_scope(name, "while", loop_vars if isinstance(loop_vars, (list, tuple)) else None) as scope:
         return _loop(
             cond,
@@ -129,8 +131,7 @@ def while_loop(
 
 def _loop(cond, body, loop_vars, invariants, parallel_iterations, maximum, same_structure, scope):
     graph = get_default_graph()
-    start = [convert_to_tensor(v) for v in flatten(loop_vars, composites=True)]
-    loop_vars = pack_like(loop_vars, start, composites=True)
+    start = flatten(loop_vars, composites=True)
     dims = _invariant_shapes(loop_vars, start, invariants)
     has_maximum = maximum is not None
     limit = convert_to_tensor(maximum if has_maximum else -1, dtypes.int32, name="maximum_iterations")
