@@ -17,9 +17,8 @@ import hashlib
 import json
 import pathlib
 
-import numpy as np
-
 import canonical
+import numpy as np
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "topics"
 MARKS = ("n: ", "v: ", "r: ", "e: ", "c: ")
@@ -62,8 +61,11 @@ def names(tf, raw):
         return tf.gradients(y, xs)
 
     def weights(t):
-        size = int(np.prod(t.shape.as_list()))
-        return np.cos(np.arange(size)).reshape(t.shape.as_list()).astype(t.dtype.as_numpy_dtype)
+        if t.shape.is_fully_defined():
+            size = int(np.prod(t.shape.as_list()))
+            return np.cos(np.arange(size)).reshape(t.shape.as_list()).astype(t.dtype.as_numpy_dtype)
+        numbers = tf.cos(tf.cast(tf.range(tf.size(t)), t.dtype))
+        return tf.reshape(numbers, tf.shape(t))
 
     def dw(function, *values):
         """A function's value, its gradients with weights, and where there are such the second ones."""

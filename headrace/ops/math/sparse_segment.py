@@ -149,6 +149,27 @@ _declare("Mean", "{float, double}", [[3.0, 4.0], [0.0, 0.0], [3.0, 4.0]])
 _declare("SqrtN", "{float, double}", [[4.242641, 5.656854], [0.0, 0.0], [3.0, 4.0]])
 
 
+def _check_grad(grad: Any, indices: Any, segment_ids: Any, rows: int) -> None:
+    """Checks the operands of a gradient.
+
+    Raises:
+      InvalidArgumentError: An index or an id is out of range, or there are not as many of both.
+    """
+    if indices.ndim != 1 or segment_ids.ndim != 1:
+        what = "indices" if indices.ndim != 1 else "segment_ids"
+        raise InvalidArgumentError(None, None, f"{what} should be a vector.")
+    if indices.shape != segment_ids.shape:
+        raise InvalidArgumentError(None, None, "segment_ids and indices should have same size.")
+    if not grad.ndim:
+        raise InvalidArgumentError(None, None, "Shape must be at least rank 1")
+    if segment_ids.size and segment_ids[-1] >= grad.shape[0]:
+        raise InvalidArgumentError(None, None, "Invalid number of segments")
+    for names, values, count in (("Index", indices, rows), ("Segment id", segment_ids, grad.shape[0])):
+        bad = values[(values < 0) | (values >= count)]
+        if bad.size:
+            raise InvalidArgumentError(None, None, f"{names} {bad[0]} out of range [0, {count}).")
+
+
 def _declare_grad(kind: str, gives: Any) -> None:
     made = op(f"""
         SparseSegment{kind}Grad(grad: T, indices: Tidx, segment_ids: int32, output_dim0: int32) -> (output: T)
@@ -168,11 +189,15 @@ def _declare_grad(kind: str, gives: Any) -> None:
     @made.host
     @quiet
     def host(grad: Any, indices: Any, segment_ids: Any, output_dim0: Any) -> Any:
+        _check_grad(grad, indices, segment_ids, int(output_dim0))
         rows = grad[segment_ids] / _divisor(kind, segment_ids, grad.shape[0], grad)[segment_ids]
         return combine(np.add, rows.astype(grad.dtype), indices, int(output_dim0), 0)
 
     @made.lower(static="output_dim0")
-    def lower(grad: Any, indices: Any, segment_ids: Any, output_dim0: Any) -> Any:
+    def lower(grad: Any, indices: Any, segment_ids: Any, output_dim0: Any, *, ctx: Any) -> Any:
+        _check_grad(grad, np.zeros(indices.shape, np.int32), np.zeros(segment_ids.shape, np.int32), 1)
+        ctx.check(((indices >= 0) & (indices < int(output_dim0))).all(), "Index out of range")
+        ctx.check(((segment_ids >= 0) & (segment_ids < grad.shape[0])).all(), "Segment id out of range")
         n = jnp.zeros(grad.shape[0], grad.dtype).at[segment_ids].add(1)
         n = jnp.sqrt(n) if kind == "SqrtN" else n
         rows = grad[segment_ids] / n[segment_ids].reshape((-1,) + (1,) * (grad.ndim - 1))
@@ -182,6 +207,9 @@ def _declare_grad(kind: str, gives: Any) -> None:
     def cases(case: Any) -> None:
         case([[2.0, 4.0], [6.0, 8.0]], np.int32([0, 2, 1]), np.int32([0, 0, 1]), np.int32(4), gives=gives)
         case.shapes("[4,3];[5];[5];[]", "[7,3]", values={"output_dim0": 7})
+        rows = [[2.0, 4.0], [6.0, 8.0]]
+        case.fails((rows, np.int32([4]), np.int32([1]), np.int32(4)), match=r"Index 4 out of range \[0, 4\)")
+        case.fails((rows, np.int32([0]), np.int32([2]), np.int32(4)), match="Invalid number of segments")
 
 
 _declare_grad("Mean", [[1.0, 2.0], [6.0, 8.0], [1.0, 2.0], [0.0, 0.0]])
@@ -207,7 +235,7 @@ def _export(public: str, kind: str, what: str) -> None:
       name: The node's name.
       num_segments: How many ids there are; by default the last one and one more.
     """
-    export(public)(segment)
+    export(public, public.replace("_", ".", 1))(segment)
 
 
 _export("sparse_segment_sum", "Sum", "the sums")

@@ -121,30 +121,56 @@ def _of_two(name: str, operands: str, host: Any, lower: Any, grad: Any, doc: str
     made.declare("cases", cases)
 
 
-def _polygamma_host(a: Any, x: Any) -> Any:
-    whole = (a >= 0) & (a == np.floor(a))
-    n = np.where(whole, a, 1).astype(np.int64)
-    return np.where(
-        whole, np.where(n == 0, scipy_special.digamma(x), scipy_special.polygamma(n, x)), np.nan
-    ).astype(a.dtype)
-
-
-def _polygamma_lower(a: Any, x: Any) -> Any:
-    whole = (a >= 0) & (a == jnp.floor(a))
-    a, x, whole = jnp.broadcast_arrays(a, x, whole)
-    safe = jnp.where(whole & (a > 0), a, 1)
-    value = jnp.where(a == 0, jax_special.digamma(x), lax.polygamma(safe, x))
-    return jnp.where(whole, value, np.nan)
+def _zeta_edges(xp: Any, x: Any, q: Any, inside: Any) -> Any:
+    """Returns Hurwitz' zeta function where `inside` has it, and what the kernel gives elsewhere."""
+    whole, pole = x == xp.floor(x), (q <= 0) & (q == xp.floor(q))
+    endless = xp.where(q == 1, 1.0, xp.where(q < 1, np.inf, np.nan))
+    proper = (x < np.inf) & (q < np.inf) & ((q > 0) | whole)
+    value = xp.where(proper, inside(xp.where(proper & (x > 1), x, 2), xp.where(proper & ~pole, q, 1)), np.nan)
+    value = xp.where(x == np.inf, xp.where(q < np.inf, endless, np.nan), value)
+    value = xp.where(pole, np.inf, value)
+    return xp.where(x == 1, np.inf, xp.where(x < 1, np.nan, value)).astype(x.dtype)
 
 
 def _zeta_host(x: Any, q: Any) -> Any:
-    value = scipy_special.zeta(np.where(x > 1, x, 2), q)
-    return np.where(x == 1, np.inf, np.where(x < 1, np.nan, value)).astype(x.dtype)
+    return _zeta_edges(np, x, q, scipy_special.zeta)
 
 
 def _zeta_lower(x: Any, q: Any) -> Any:
-    x, q = jnp.broadcast_arrays(x, q)
-    return jnp.where(x == 1, np.inf, jnp.where(x < 1, np.nan, lax.zeta(jnp.where(x > 1, x, 2), q)))
+    return _zeta_edges(jnp, *jnp.broadcast_arrays(x, q), lax.zeta)
+
+
+def _polygamma_host(a: Any, x: Any) -> Any:
+    # As the kernel has it: (-1) ** (a + 1) * a! * zeta(a + 1, x).
+    with np.errstate(all="ignore"):
+        sign = np.where(np.isinf(a), 1.0, np.where(a % 2 == 1, 1.0, -1.0))
+        value = sign * np.exp(scipy_special.gammaln(a + 1)) * _zeta_host(*np.broadcast_arrays(a + 1, x))
+        value = np.where(a == 0, _digamma_host(x), np.where(a == np.floor(a), value, np.nan))
+    return value.astype(a.dtype)
+
+
+def _polygamma_lower(a: Any, x: Any) -> Any:
+    a, x = jnp.broadcast_arrays(a, x)
+    sign = jnp.where(jnp.isinf(a), 1.0, jnp.where(a % 2 == 1, 1.0, -1.0))
+    value = sign * jnp.exp(lax.lgamma(a + 1)) * _zeta_lower(a + 1, x)
+    return jnp.where(a == 0, _digamma_lower(x), jnp.where(a == jnp.floor(a), value, np.nan))
+
+
+def _igamma_host(a: Any, x: Any) -> Any:
+    value = np.where((a > 0) & (x >= 0) & (a < np.inf), scipy_special.gammainc(a, x), np.nan)
+    return np.where((x == 0) | ((a == np.inf) & (x > 0) & (x < 1)), 0.0, value)
+
+
+def _igamma_lower(a: Any, x: Any) -> Any:
+    value = jnp.where((a > 0) & (x >= 0) & (a < np.inf), lax.igamma(*jnp.broadcast_arrays(a, x)), np.nan)
+    value = jnp.where((x == 0) | ((a == np.inf) & (x > 0) & (x < 1)), 0.0, value)
+    return jnp.where((x == np.inf) & (a > 0) & (a < np.inf), 1.0, value)
+
+
+def _igammac_edges(xp: Any, a: Any, x: Any, value: Any) -> Any:
+    value = xp.where(a == np.inf, xp.where(x < 1, 1.0, np.nan), value)
+    value = xp.where(x == 0, 1.0, xp.where(x == np.inf, 0.0, value))
+    return xp.where((a > 0) & (x >= 0), value, np.nan)
 
 
 def _igamma_by_x(a: Any, x: Any) -> Any:
@@ -183,11 +209,10 @@ _of_two("Polygamma", "a x", _polygamma_host, _polygamma_lower, _polygamma_grad, 
         [(0.0, 1.0, -0.5772157), (1.0, 2.0, 0.6449341), (1.5, 3.0, np.nan)])  # fmt: skip
 _of_two("Zeta", "x q", _zeta_host, _zeta_lower, _zeta_grad, "The sum of (q + n) ** -x over n = 0, 1 ...",
         [(2.0, 1.0, 1.644934), (1.0, 1.0, np.inf), (0.5, 1.0, np.nan)])  # fmt: skip
-_of_two("Igamma", "a x", lambda a, x: np.where((a <= 0) | (x < 0), np.nan, scipy_special.gammainc(a, x)),
-        lambda a, x: jnp.where((a <= 0) | (x < 0), np.nan, lax.igamma(*jnp.broadcast_arrays(a, x))), _igamma_grad,
+_of_two("Igamma", "a x", _igamma_host, _igamma_lower, _igamma_grad,
         "The lower regularized incomplete gamma function.", [(1.0, 1.0, 0.6321205), (2.0, 3.0, 0.8008517)])  # fmt: skip
-_of_two("Igammac", "a x", lambda a, x: np.where((a <= 0) | (x < 0), np.nan, scipy_special.gammaincc(a, x)),
-        lambda a, x: jnp.where((a <= 0) | (x < 0), np.nan, lax.igammac(*jnp.broadcast_arrays(a, x))), _igammac_grad,
+_of_two("Igammac", "a x", lambda a, x: _igammac_edges(np, a, x, scipy_special.gammaincc(a, x)),
+        lambda a, x: _igammac_edges(jnp, a, x, lax.igammac(*jnp.broadcast_arrays(a, x))), _igammac_grad,
         "The upper regularized incomplete gamma function.", [(1.0, 1.0, 0.3678795), (2.0, 3.0, 0.1991483)])  # fmt: skip
 
 IgammaGradA = op("""
@@ -228,17 +253,23 @@ def betainc_shape(a, b, x):
     return out
 
 
+def _betainc_edges(xp: Any, a: Any, b: Any, x: Any, value: Any) -> Any:
+    value = xp.where((x > 0) & (x < 1) & (a < np.inf) & (b < np.inf), value, np.nan)
+    value = xp.where(x == 0, 0.0, xp.where(x == 1, 1.0, value))
+    return xp.where((a <= 0) | (b <= 0), np.nan, value)
+
+
 @Betainc.host
 def betainc_host(a, b, x):
     sizes = {v.shape for v in (a, b, x) if v.ndim}
     if len(sizes) > 1:
         raise InvalidArgumentError(None, None, "Shapes of a, b and x are inconsistent")
-    return scipy_special.betainc(a, b, x).astype(a.dtype)
+    return _betainc_edges(np, a, b, x, scipy_special.betainc(a, b, x)).astype(a.dtype)
 
 
 @Betainc.lower
 def betainc_lower(a, b, x):
-    return lax.betainc(*jnp.broadcast_arrays(a, b, x))
+    return _betainc_edges(jnp, a, b, x, lax.betainc(*jnp.broadcast_arrays(a, b, x)))
 
 
 @Betainc.grad

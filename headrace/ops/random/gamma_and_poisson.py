@@ -8,13 +8,14 @@ import numpy as np
 
 from headrace.dtypes import as_dtype, float32, int32
 from headrace.export import NAMES
-from headrace.graph.default import name_scope
+from headrace.graph.default import control_dependencies, name_scope
 from headrace.graph.seeds import get_seed
+from headrace.lazy import jnp, lax
 from headrace.opdef import convert_to_tensor, export, op, raw
 from headrace.ops.random import rejection
 from headrace.ops.random.distributions import reserved_blocks
 from headrace.ops.random.operands import INDEX, shape_tensor, static_dims
-from headrace.shapes import concatenate, with_rank
+from headrace.shapes import broadcasted, concatenate, with_rank
 
 RandomGamma = op(f"""
     RandomGamma(shape: S, alpha: T) -> (output: T)
@@ -69,12 +70,34 @@ def _sampled(generate, shape, parameters, dtype, ctx):
 @RandomGamma.grad
 def random_gamma_grad(op, dy):
     shape, alpha = op.inputs
-    # Alpha gets a leading axis of length one for each axis of `shape`, so that it lines up with the samples.
-    n = NAMES["shape"](shape)[0]
-    ones = NAMES["ones"]([n], dtype=int32)
-    lifted = NAMES["reshape"](alpha, NAMES["concat"]([ones, NAMES["shape"](alpha)], 0))
-    partial = raw.RandomGammaGrad(lifted, op.outputs[0])
-    return None, raw.Sum(raw.Mul(dy, partial, name="mul"), NAMES["range"](0, n))
+    with control_dependencies([dy]):
+        # Alpha gets a leading axis of length one for each axis of `shape`, so that it lines up with the samples.
+        n = NAMES["shape"](shape)[0]
+        ones = NAMES["ones"]([n], dtype=int32)
+        lifted = NAMES["reshape"](alpha, NAMES["concat"]([ones, NAMES["shape"](alpha)], 0))
+        partial = raw.RandomGammaGrad(lifted, op.outputs[0])
+        return None, raw.Sum(raw.Mul(dy, partial, name="mul"), NAMES["range"](0, n))
+
+
+RandomGammaGrad = op("""
+    RandomGammaGrad(alpha: T, sample: T) -> (output: T)
+      T: {float, double}
+
+    The derivative of gamma numbers with respect to their shape parameter, at fixed randomness.
+""", shape=broadcasted)  # fmt: skip
+
+
+@RandomGammaGrad.lower
+def random_gamma_grad_lower(alpha, sample):
+    return lax.random_gamma_grad(*jnp.broadcast_arrays(alpha, sample))
+
+
+@RandomGammaGrad.cases
+def random_gamma_grad_cases(case):
+    case([[0.5], [2.0]], [0.2, 1.0], gives=[[0.79405046, 1.8782471], [0.27341026, 0.7507786]], tol=1e-5)
+    case(np.float64([0.0, 1.0]), np.float64([1.0, 0.0]), gives=np.float64([np.nan, 0.0]))
+    case.shapes("[2,1];[?]", "[2,?]")
+    case.fails("[2];[3]", match="Dimensions must be equal, but are 2 and 3")
 
 
 @RandomGamma.cases
