@@ -27,6 +27,7 @@ class StackedList:
       is_set: Array [capacity] of bools where unset elements may not be read as zeros, else None.
       element_shape: What was said of the elements' shape when the list was made.
       is_fixed: Whether the buffer can't grow.
+      most: How many elements it may be pushed to, -1 for any number.
       constant: An array that all elements equal, known while tracing; there is no buffer then. The shapes that a
         loop leaves for its gradient are such elements.
     """
@@ -39,6 +40,7 @@ class StackedList:
         "element_shape",
         "is_fixed",
         "is_set",
+        "most",
         "size",
     )
 
@@ -51,6 +53,7 @@ class StackedList:
         element_shape: Shape = None,
         is_fixed: bool = False,
         constant: np.ndarray[Any, Any] | None = None,
+        most: int = -1,
     ):
         _register()
         self.element_dtype = element_dtype
@@ -60,17 +63,22 @@ class StackedList:
         self.element_shape = element_shape
         self.is_fixed = is_fixed
         self.constant = constant
+        self.most = most
         self._host: TensorList | None = None
 
     def like(self, buffer: Any, size: Any, is_set: Any = None, is_fixed: bool | None = None) -> StackedList:
         """Returns a list of the same kind with other elements."""
         fixed = self.is_fixed if is_fixed is None else is_fixed
         constant = self.constant if buffer is None else None
-        return StackedList(self.element_dtype, buffer, size, is_set, self.element_shape, fixed, constant)
+        return StackedList(
+            self.element_dtype, buffer, size, is_set, self.element_shape, fixed, constant, self.most
+        )
 
     def of_constant(self, constant: np.ndarray[Any, Any] | None, size: Any) -> StackedList:
         """Returns a list of the same kind all of whose elements are one known array."""
-        return StackedList(self.element_dtype, None, size, None, self.element_shape, self.is_fixed, constant)
+        return StackedList(
+            self.element_dtype, None, size, None, self.element_shape, self.is_fixed, constant, self.most
+        )
 
     @property
     def has_known_size(self) -> bool:
@@ -191,14 +199,16 @@ class StackedList:
         if self._host is None:
             n = int(self.size)
             if self.constant is not None:
-                self._host = TensorList(self.element_dtype, self.element_shape, [self.constant] * n)
+                self._host = TensorList(
+                    self.element_dtype, self.element_shape, [self.constant] * n, self.most
+                )
             elif self.buffer is None:
                 self._host = TensorList.reserved(self.element_dtype, self.element_shape, n)
             else:
                 rows = np.asarray(self.buffer)[:n]
                 known = [True] * n if self.is_set is None else np.asarray(self.is_set)[:n]
                 items = [row if is_set else None for row, is_set in zip(rows, known, strict=True)]
-                self._host = TensorList(self.element_dtype, self.element_shape, items)
+                self._host = TensorList(self.element_dtype, self.element_shape, items, self.most)
         return self._host
 
 
@@ -244,7 +254,7 @@ def _take_apart(each: StackedList) -> tuple[Any, Any]:
 
 
 def _put_together(aux: Any, children: Any) -> StackedList:
-    dtype, known, element_shape, is_fixed, constant = aux
+    dtype, known, element_shape, is_fixed, constant, most = aux
     buffer, size, is_set = children
     return StackedList(
         dtype,
@@ -254,4 +264,5 @@ def _put_together(aux: Any, children: Any) -> StackedList:
         element_shape,
         is_fixed,
         None if constant is None else constant.array,
+        most,
     )

@@ -92,8 +92,8 @@ def can_lower_calls(op: Operation) -> bool:
 
 
 def _can_lower_body(function: Function) -> bool:
-    from headrace.runtime.cluster import can_lower
     from headrace.runtime.kernel import is_plain
+    from headrace.runtime.trace import can_lower
 
     found = function.facts.get("lower")
     if found is None:

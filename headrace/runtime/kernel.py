@@ -172,7 +172,7 @@ def needs_program(op: Operation) -> bool:
 
 def _one_op_program(op: Operation, rule: Rule) -> Callable[..., Any]:
     """Returns a function that runs one node's lower rule as a compiled program of its own."""
-    from headrace.runtime.cluster import Trace
+    from headrace.runtime.cluster import one_op
 
     kind = op.kind
     plan = kind.plan
@@ -187,7 +187,7 @@ def _one_op_program(op: Operation, rule: Rule) -> Callable[..., Any]:
     attrs = tuple((k, attr_key(v)) for k, v in sorted(op.attrs.items()) if k[0] != "_")
 
     if rule.wants_ctx:
-        return Trace.one_op(op)
+        return one_op(op)
 
     def run(step: Step, operands: list[Any]) -> Any:
         values = [np.asarray(operands[i]) for i in fixed]

@@ -32,6 +32,9 @@ from headrace.runtime.state import SessionState
 TIERS = ("auto", "interpret", "compile")
 
 _HEAVY_PROGRAMS = 24
+# The body of a loop is compiled on its own once it has been interpreted for so long: most bodies never are, because
+# the whole loop is compiled in the next step.
+_WORTH_COMPILING_S = 0.5
 
 
 def tier_from_environment() -> str:
@@ -128,6 +131,7 @@ class Plan:
         self._static_edges: set[tuple[Operation, Operation]] = set()
         self._forced: set[Operation] = set()
         self._seen: dict[Any, int] = {}
+        self._interpreted_s = 0.0
         self._fetch_slots = [self._slots[t] for t in wanted]
         self._reads_fetch = [t._dtype.is_ref for t in fetches]
         self._feed_slots = [self._slots[t] for t in feeds]
@@ -185,10 +189,12 @@ class Plan:
 
     def call(self, step: Step, arguments: list[Any]) -> list[Any]:
         """Runs the plan as a function's body within a step; arguments and results may be on any device."""
-        if self._compile_now(arguments):
+        if self._compile_now(arguments, _WORTH_COMPILING_S):
             values = self._run_stages(step, arguments)
         else:
+            start = time.monotonic()
             values = self._interpret(step, arguments)
+            self._interpreted_s += time.monotonic() - start
         out = []
         for slot, t in zip(self._fetch_slots, self.fetches, strict=True):
             v = values[slot]
@@ -198,11 +204,14 @@ class Plan:
             out.append(v)
         return out
 
-    def _compile_now(self, feed_values: list[Any]) -> bool:
+    def _compile_now(self, feed_values: list[Any], worth_s: float = 0.0) -> bool:
+        """Says whether to compile for feeds of these shapes, once interpreting took longer than `worth_s` seconds."""
         if self.tier == "interpret" or self.only_interpret or not self.has_cluster_ops:
             return False
         if self.tier == "compile" or self._is_heavy:
             return True
+        if self._interpreted_s < worth_s:
+            return False
         shapes = tuple([v.shape if type(v) is np.ndarray else None for v in feed_values])
         seen = self._seen.get(shapes, 0)
         if seen:

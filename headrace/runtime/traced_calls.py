@@ -82,7 +82,7 @@ class Body:
         self, operands: Sequence[Any], values: dict[VariableState, Any], consumed: dict[Operation, Any]
     ) -> tuple[list[Any], dict[Any, Any], dict[Operation, Any], Any]:
         """Returns the outputs, all variables' values afterwards, streams' progress, and whether all checks hold."""
-        from headrace.runtime.cluster import NeedStatic
+        from headrace.runtime.trace import NeedStatic
 
         sub = self.trace.sub(dict(values), dict(consumed))
         try:
@@ -105,7 +105,7 @@ class Body:
 
     def _ask(self, need: Any) -> None:
         """Asks for the value of an operand where the body needs it known, so that the cluster is specialised on it."""
-        from headrace.runtime.cluster import NeedStatic
+        from headrace.runtime.trace import NeedStatic
 
         if self.op.type in ("While", "StatelessWhile"):
             return

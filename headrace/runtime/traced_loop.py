@@ -175,7 +175,7 @@ def _of_known_size(given: StackedList) -> StackedList:
 def _most(trace: Any, op: Operation, trips: TripCount) -> int:
     if trips.most is not None:
         return trips.most
-    from headrace.runtime.cluster import NeedStatic
+    from headrace.runtime.trace import NeedStatic
 
     for i in trips.missing:
         raise NeedStatic(op._inputs[i], op)

@@ -50,9 +50,8 @@ def empty_tensor_list(element_shape, max_num_elements, *, element_dtype):
 
 @EmptyTensorList.lower(static="element_shape max_num_elements", lists=True)
 def empty_tensor_list_lower(element_shape, max_num_elements, *, element_dtype):
-    if scalar_int(max_num_elements, "max_num_elements") != -1:
-        raise NotImplementedError("a list of limited length")
-    return StackedList(element_dtype, None, 0, None, given_shape(element_shape))
+    most = scalar_int(max_num_elements, "max_num_elements")
+    return StackedList(element_dtype, None, 0, None, given_shape(element_shape), most=most)
 
 
 TensorListReserve = op("""
@@ -118,8 +117,12 @@ def tensor_list_push_back(input_handle, tensor, *, element_dtype):
 
 
 @TensorListPushBack.lower(lists=True, untouched=True)
-def tensor_list_push_back_lower(input_handle, tensor, *, element_dtype):
+def tensor_list_push_back_lower(input_handle, tensor, *, element_dtype, ctx):
     check_dtype(input_handle, element_dtype)
+    if input_handle.most != -1:
+        if input_handle.has_known_size and input_handle.size >= input_handle.most:
+            raise NotImplementedError("a full list")
+        ctx.check(input_handle.size < input_handle.most, "a full list")
     return input_handle.push(tensor)
 
 

@@ -1,0 +1,58 @@
+"""The checks of a compiled step as a program of their own, where they hang on little of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.lazy import jax, jax_core, jax_partial_eval
+
+# What checks look at may be no larger than this, in elements computed; more costs as much as copying variables.
+_MOST_ELEMENTS = 1 << 18
+
+_HEAVY = frozenset(
+    "dot_general conv_general_dilated while scan cond sort reduce_window_sum reduce_window_max jit pjit".split()
+)
+
+
+def cheap_checks(closed: Any) -> Callable[[Sequence[Any]], Any] | None:
+    """Returns a function that computes only the last result of a traced step, None if that takes much of the step.
+
+    Args:
+      closed: The step, a ClosedJaxpr.
+
+    Returns:
+      A function of the list of all the step's arguments.
+    """
+    jaxpr = closed.jaxpr
+    used = [False] * (len(jaxpr.outvars) - 1) + [True]
+    small, used_in = jax_partial_eval.dce_jaxpr(jaxpr, used)
+    elements = 0
+    for eqn in small.eqns:
+        if eqn.primitive.name in _HEAVY and not _is_small_call(eqn):
+            return None
+        elements += sum(v.aval.size for v in eqn.outvars)
+    if elements > _MOST_ELEMENTS:
+        return None
+    function = jax.jit(jax_core.jaxpr_as_fun(jax_core.ClosedJaxpr(small, closed.consts)))
+    places = [i for i, is_used in enumerate(used_in) if is_used]
+
+    def run(arguments: Sequence[Any]) -> Any:
+        return function(*[arguments[i] for i in places])[0]
+
+    return run
+
+
+def _is_small_call(eqn: Any) -> bool:
+    inner = eqn.params.get("jaxpr")
+    if eqn.primitive.name not in ("jit", "pjit") or inner is None:
+        return False
+    return not any(e.primitive.name in _HEAVY for e in inner.jaxpr.eqns)
+
+
+def without_last_result(closed: Any) -> Any:
+    """Returns a traced step that does not compute its last result; all arguments stay."""
+    jaxpr = closed.jaxpr
+    used = [True] * (len(jaxpr.outvars) - 1) + [False]
+    rest, _ = jax_partial_eval.dce_jaxpr(jaxpr, used, instantiate=True)
+    return jax_core.ClosedJaxpr(rest, closed.consts)

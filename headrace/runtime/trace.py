@@ -1,0 +1,213 @@
+"""Tracing: the nodes of a cluster as one function of JAX arrays.
+
+Each node's lower rule is called in turn. Values that follow from constants, shapes and static inputs stay NumPy
+arrays (static) and are computed at once; all others are JAX tracers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import dtypes, errors
+from headrace.graph import Operation, Tensor
+from headrace.graph.func_graph import Function
+from headrace.lazy import jnp
+from headrace.opdef.functions import called_functions
+from headrace.opdef.infer import group_operands
+from headrace.passes.access import Late
+from headrace.resources.random import advanced
+from headrace.resources.variable import VariableState
+from headrace.runtime.context import TraceContext
+from headrace.runtime.functions import NeedHost, can_lower_calls
+from headrace.runtime.kernel import is_plain
+
+# A value no larger than this stays static while tracing; larger ones become arguments or computed values.
+STATIC_ELEMENTS = 4096
+
+
+class NeedStatic(Exception):
+    """A rule needs an operand's value before its cluster can be compiled."""
+
+    def __init__(self, tensor: Tensor, consumer: Operation):
+        super().__init__(tensor.name)
+        self.tensor = tensor
+        self.consumer = consumer
+
+
+def can_lower(op: Operation) -> bool:
+    """Whether a node may enter a cluster: it has a lower rule and takes and gives what XLA can hold."""
+    if op.kind.rules.get("lower") is None:
+        return False
+    options = op.kind.rules["lower"].options
+    calls = options.get("calls")
+    lists = calls or options.get("lists")
+    for t in op._inputs:
+        if (
+            not is_plain(t._dtype)
+            and t._dtype.name != "resource"
+            and not (lists and t._dtype.name == "variant")
+        ):
+            return False
+    for t in op._outputs:
+        # A loop hands on the handles that it captures.
+        if not is_plain(t._dtype) and not (
+            (calls and t._dtype.name == "resource") or (lists and t._dtype.name == "variant")
+        ):
+            return False
+    if options.get("lists") and not is_plain(op.attrs.get("element_dtype", dtypes.float32)):
+        return False
+    return not calls or can_lower_calls(op)
+
+
+def random_ops(ops: Sequence[Operation]) -> list[Operation]:
+    """Returns the nodes that take random numbers of their own streams, those in called functions included."""
+    found: dict[Operation, None] = {}
+    for op in ops:
+        if "seed2" in op.attrs and op.kind.is_stateful:
+            found[op] = None
+        elif op.kind.rules.get("lower") is not None and op.kind.rules["lower"].options.get("calls"):
+            for function in called_functions(op):
+                found.update(dict.fromkeys(random_ops(function.body)))
+    return list(found)
+
+
+class Trace:
+    """The state of tracing one cluster: values of tensors and variables so far, checks, random streams."""
+
+    def __init__(
+        self,
+        env: dict[Tensor, Any],
+        values: dict[VariableState, Any],
+        counters: Any,
+        slots: dict[Operation, int],
+    ):
+        self.env = env
+        self.values = values
+        self.written: dict[VariableState, None] = {}
+        self.checks: list[tuple[Any, str, Any, Operation]] = []
+        # How many blocks of its stream each random node has taken: a number, or a tracer where that depends on data.
+        self.consumed: dict[Operation, Any] = {}
+        self._counters = counters
+        self._slots = slots
+        self.late: Late = {}
+        self.streams: Callable[[Operation], Any] = lambda op: None
+
+    def random(self, op: Operation, blocks: int) -> tuple[Any, Any]:
+        before = self.consumed.get(op, 0)
+        self.consumed[op] = before + blocks
+        lanes = self._counters[self._slots[op]]
+        if type(before) is not int or before:
+            lanes = advanced(lanes, before)
+        return self.streams(op).key, lanes
+
+    def sub(self, values: dict[VariableState, Any], consumed: dict[Operation, Any]) -> Trace:
+        """Returns a trace of a body, with variables and streams of its own."""
+        sub = Trace(self.env, values, self._counters, self._slots)
+        sub.consumed = consumed
+        sub.streams = self.streams
+        return sub
+
+    def random_ops_of(self, function: Function) -> list[Operation]:
+        """Returns the nodes of a body, and of what it calls, that take random numbers."""
+        return random_ops(function.body)
+
+    def run(self, ops: list[Operation]) -> None:
+        """Traces the nodes in order.
+
+        Raises:
+          NeedStatic: A static operand turned out to be a tracer.
+        """
+        for op in ops:
+            self._node(op)
+
+    def _node(self, op: Operation) -> None:
+        kind = op.kind
+        rule = kind.rules["lower"]
+        plan = kind.plan
+        flat = []
+        all_static = True
+        i = 0
+        env = self.env
+        untouched = "untouched" in rule.options
+        inputs = self.late.get(op, op._inputs)
+        for arg, n in zip(plan.signature.inputs, plan.sizes(plan.signature.inputs, op.attrs), strict=True):
+            static = arg.name in rule.static
+            for t in inputs[i : i + (1 if n is None else n)]:
+                v = env[t]
+                if isinstance(v, VariableState) and t._dtype.is_ref and not arg.is_ref and not untouched:
+                    v = self.values.get(v)
+                    if v is None:
+                        raise errors.FailedPreconditionError(
+                            None, None, f"Attempting to use uninitialized value {t._op.name}"
+                        )
+                if type(v) is not np.ndarray:
+                    if not isinstance(v, VariableState):
+                        all_static = False
+                        if static:
+                            raise NeedStatic(t, op)
+                    else:
+                        all_static = False
+                elif not static and v.size > STATIC_ELEMENTS:
+                    all_static = False
+                flat.append((v, static))
+            i += 1 if n is None else n
+        makes_list = "lists" in rule.options and op._outputs[0]._dtype is dtypes.variant
+        if all_static and not makes_list and self._fold(op, [v for v, _ in flat]):
+            return
+        # Rules see JAX arrays, except for what they asked to be static.
+        values = [
+            jnp.asarray(v) if type(v) is np.ndarray and not static and not untouched else v
+            for v, static in flat
+        ]
+        keywords = rule.keywords(op.attrs, plan.type_attrs)
+        if rule.wants_ctx:
+            keywords["ctx"] = TraceContext(self, op)
+        try:
+            result = rule.function(*group_operands(kind, op.attrs, values), **keywords)
+        except NotImplementedError as e:
+            if "lists" not in rule.options:
+                raise
+            raise NeedHost(op, str(e)) from None
+        outputs = op._outputs
+        if not outputs:
+            return
+        if len(outputs) == 1 and not plan.signature.outputs[0].is_list:
+            result = (result,)
+        for t, v in zip(outputs, result, strict=True):
+            storage = t._dtype.storage
+            if not isinstance(v, VariableState) and getattr(v, "dtype", storage) != storage:
+                raise errors.InternalError(
+                    None,
+                    None,
+                    f"{op.type}'s lower rule gave {v.dtype} for {t.name}, which is declared {storage}",
+                )
+            env[t] = v
+
+    def _fold(self, op: Operation, flat: list[Any]) -> bool:
+        """Computes a node of known operands now, with its host rule; returns whether that was done."""
+        rule = op.kind.rules.get("host")
+        if rule is None or rule.wants_ctx or op.kind.is_stateful:
+            return False
+        for t in op._outputs:
+            size = 1
+            for d in t._dims or ():
+                size *= d or 1
+            if size > STATIC_ELEMENTS:
+                return False
+        with np.errstate(all="ignore"):
+            result = rule.function(
+                *group_operands(op.kind, op.attrs, flat), **rule.keywords(op.attrs, op.kind.plan.type_attrs)
+            )
+        if result is NotImplemented:
+            return False
+        if len(op._outputs) == 1 and not op.kind.plan.signature.outputs[0].is_list:
+            result = (result,)
+        result = [np.asarray(v) for v in result]
+        if any(v.size > STATIC_ELEMENTS for v in result):
+            return False
+        for t, v in zip(op._outputs, result, strict=True):
+            self.env[t] = v
+        return True
