@@ -189,6 +189,8 @@ def tensor_list_pop_back_lower(input_handle, element_shape, *, element_dtype, ct
 def tensor_list_pop_back_grad(op, dlist, dtensor):
     if dlist is None:
         dlist = raw.EmptyTensorList(raw.Shape(dtensor), -1, element_dtype=op.attrs["element_dtype"])
+    if dtensor is None:
+        dtensor = nodes.zeros_like(op.outputs[1])
     return raw.TensorListPushBack(dlist, dtensor), None
 
 

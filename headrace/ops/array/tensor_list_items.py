@@ -9,6 +9,7 @@ from headrace.opdef import nodes, op, raw
 from headrace.ops.array.tensor_list_shapes import (
     EXPECTED,
     READ,
+    as_operand,
     check_dtype,
     check_places,
     check_type,
@@ -243,8 +244,7 @@ def tensor_list_stack_lower(input_handle, element_shape, *, element_dtype, num_e
 @TensorListStack.grad
 def tensor_list_stack_grad(op, dtensor):
     dims = dtensor._dims
-    # All that is known of an element's shape; -1 for no rank at all.
-    shape = [-1 if d is None else d for d in dims[1:]] if dims else -1
+    shape = as_operand(dims[1:] if dims else None)
     return raw.TensorListFromTensor(dtensor, shape), None
 
 

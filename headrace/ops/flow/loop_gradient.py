@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from headrace import dtypes
 from headrace.autodiff import gradients_between
 from headrace.autodiff.gradients import zeros_like_outside
@@ -15,6 +13,7 @@ from headrace.graph.func_graph import FuncGraph, Function
 from headrace.opdef import constant_node, convert_to_tensor, raw
 from headrace.opdef.bodies import add_function, function_name, identities
 from headrace.opdef.functions import called_functions
+from headrace.ops.array.tensor_list_shapes import as_operand
 
 _FIRST = 3  # a gradient loop's own variables: its counter, the forward loop's maximum, how often that ran
 
@@ -96,7 +95,11 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
             f"The loop '{operation.name}' does not count its iterations: it has no gradient"
         )
     graph = get_default_graph()
-    targets = [i for i, t in enumerate(operation.inputs) if i > 1 and is_trainable(t)]
+    targets = [
+        i
+        for i, t in enumerate(operation.inputs)
+        if i > 1 and is_trainable(t) and not _holds_no_floats(work.outputs[i])
+    ]
     dys = [
         zeros_like_outside(operation.outputs[i]) if grads[i] is None else convert_to_tensor(grads[i])
         for i in targets
@@ -133,6 +136,12 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
     for i, t in zip(targets, identities(node)[_FIRST : _FIRST + len(targets)], strict=True):
         results[i] = t
     return results
+
+
+def _holds_no_floats(after: Tensor) -> bool:
+    """Whether a loop variable is a stack that elements without gradients are taken off, as a gradient loop's may be."""
+    op = after._op
+    return op.type == "TensorListPopBack" and after._value_index == 0 and not is_trainable(op._outputs[1])
 
 
 def _placeholder_for(body: FuncGraph, operation: Operation, i: int, dy: Tensor) -> Tensor:
@@ -192,9 +201,7 @@ def _leave_stacks(
         name = f"{names.get(key, t._op._name)}_{0 if key is t else t._value_index}/accumulator"
         with graph.as_default(), graph.control_dependencies(None):
             empty.append(
-                raw.EmptyTensorList(
-                    _element_shape(t._dims), operation.inputs[1], element_dtype=dtype, name=name
-                )
+                raw.EmptyTensorList(as_operand(t._dims), operation.inputs[1], element_dtype=dtype, name=name)
             )
         held = empty[-1]._handle_data
         test_inputs.append(test.graph.placeholder(dtypes.variant, (), empty[-1]._op._name))
@@ -234,14 +241,6 @@ def _stack_of(tensor: Tensor, work: Function) -> int | None:
                 if before is op._inputs[0] and after is op._outputs[0]:
                     return i
     return None
-
-
-def _element_shape(dims: Any) -> Any:
-    if dims is None:
-        return -1
-    if not dims:
-        return constant_node(np.zeros([0], np.int32), dtypes.int32)
-    return [-1 if d is None else d for d in dims]
 
 
 def _names_in(function: Function) -> dict[Any, str]:

@@ -9,17 +9,8 @@ from headrace.dtypes import as_dtype
 from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.opdef import constant_node, constant_value, convert_to_tensor, export, raw
+from headrace.ops.array.tensor_list_shapes import as_operand
 from headrace.tensor_shape import TensorShape, to_tuple
-
-
-def _list_shape(dims):
-    """Returns a partial shape as an element_shape operand: -1 for what is not known."""
-    if dims is None:
-        return -1
-    if not dims:
-        # An empty list has no type of its own.
-        return constant_node(np.zeros([0], np.int32), dtypes.int32)
-    return [-1 if d is None else d for d in dims]
 
 
 @export("TensorArray")
@@ -78,7 +69,7 @@ class TensorArray:
         with name_scope(name, "TensorArrayV2", [size, flow]) as scope:
             if flow is None:
                 flow = raw.TensorListReserve(
-                    _list_shape(self._known[0]), size, element_dtype=self._dtype, name=scope
+                    as_operand(self._known[0]), size, element_dtype=self._dtype, name=scope
                 )
             self._flow = flow
 
@@ -158,7 +149,7 @@ class TensorArray:
           name: The scope's name.
         """
         with name_scope(name, "TensorArrayV2Read", [self._flow, index]):
-            shape = _list_shape(self._known[0])
+            shape = as_operand(self._known[0])
             value = raw.TensorListGetItem(
                 self._flow, index, shape, element_dtype=self._dtype, name=name or "TensorListGetItem"
             )
@@ -203,7 +194,7 @@ class TensorArray:
           name: The scope's name.
         """
         with name_scope(name, "TensorArrayV2Stack", [self._flow]):
-            shape = _list_shape(self._known[0])
+            shape = as_operand(self._known[0])
             return raw.TensorListStack(self._flow, shape, element_dtype=self._dtype, name="TensorListStack")
 
     def gather(self, indices, name=None):
@@ -213,7 +204,7 @@ class TensorArray:
           indices: Which, a vector of int32.
           name: The node's name.
         """
-        shape = _list_shape(self._known[0])
+        shape = as_operand(self._known[0])
         value = raw.TensorListGather(self._flow, indices, shape, element_dtype=self._dtype, name=name)
         if self._known[0] is not None:
             value._dims = shapes.merge(value._dims, (None, *self._known[0]))
@@ -226,7 +217,7 @@ class TensorArray:
           name: The node's name.
         """
         dims = self._known[0]
-        shape = -1 if dims is None else [-1, *_list_shape((0, *dims[1:]))[1:]]
+        shape = -1 if dims is None else [-1, *as_operand((0, *dims[1:]))[1:]]
         lengths = constant_node(np.zeros([0], np.int64), dtypes.int64)
         value, _ = raw.TensorListConcatV2(self._flow, shape, lengths, element_dtype=self._dtype, name=name)
         return value
@@ -245,7 +236,7 @@ class TensorArray:
             value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
             row = value._dims[1:] if value._dims is not None else None
             self._check(row)
-            flow = raw.TensorListFromTensor(value, _list_shape(row), name="TensorListFromTensor")
+            flow = raw.TensorListFromTensor(value, as_operand(row), name="TensorListFromTensor")
         return self._with_flow(flow)
 
     def scatter(self, indices, value, name=None):
@@ -286,7 +277,7 @@ class TensorArray:
             if self._infer_shape and dims is not None and known is not None and len(set(known)) == 1:
                 self._check((known[0], *dims[1:]))
             flow = raw.TensorListSplit(
-                value, _list_shape(self._known[0]), lengths, name=name or "TensorListSplit"
+                value, as_operand(self._known[0]), lengths, name=name or "TensorListSplit"
             )
         return self._with_flow(flow)
 

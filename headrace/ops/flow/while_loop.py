@@ -145,7 +145,8 @@ def _loop(cond, body, loop_vars, invariants, parallel_iterations, maximum, same_
         rest = []
         for t, shape in zip(start, dims, strict=True):
             placeholder = inside.add_input(_value_like(t), "Placeholder", shape)
-            placeholder._handle_data = t._handle_data
+            # A list's elements may become another type or shape in the loop; what the body makes of it says which.
+            placeholder._handle_data = None if t.dtype.base_dtype is dtypes.variant else t._handle_data
             rest.append(placeholder)
         return [first, pack_like(loop_vars, rest, composites=True)]
 
@@ -181,6 +182,8 @@ def _loop(cond, body, loop_vars, invariants, parallel_iterations, maximum, same_
     work_body = body_of(names[1], work, arguments)
     _check_results(start, dims, work_body.outputs[2:])
     node = loop_node([test_body, work_body], [counter, limit, *start], dims, parallel_iterations, scope)
+    for t, after in zip(node.outputs, work_body.outputs, strict=True):
+        t._handle_data = after._handle_data
     flat = identities(node)[2 : 2 + len(start)]
     result = pack_like(returned[0] if not same_structure else loop_vars, flat, composites=True)
     if not same_structure and isinstance(result, (list, tuple)) and len(result) == 1:
