@@ -28,6 +28,7 @@ class Header:
       height, width, components: The size.
       samplings: The horizontal and vertical sampling factor of each component.
       adobe: Whether there is Adobe's marker, which says that CMYK values are inverted.
+      size_at: Where in the file the height stands, and after it the width.
     """
 
     height: int
@@ -35,6 +36,7 @@ class Header:
     components: int
     samplings: list[tuple[int, int]]
     adobe: bool
+    size_at: int = 0
 
 
 def read_header(data: bytes) -> Header:
@@ -45,7 +47,7 @@ def read_header(data: bytes) -> Header:
     """
     if data[:2] != b"\xff\xd8":
         raise ValueError("no start of image")
-    at, frame, adobe = 2, None, False
+    at, frame, adobe, size_at = 2, None, False, 0
     while True:
         at = data.find(b"\xff", at)
         while at >= 0 and data[at : at + 1] == b"\xff":
@@ -61,11 +63,13 @@ def read_header(data: bytes) -> Header:
         if marker == 0xD9 or size < 2 or len(body) != size - 2:
             raise ValueError("the header ends early")
         if marker in _FRAMES:
-            frame = body
+            frame, size_at = body, at + 3
         elif marker == 0xEE and body[:5] == b"Adobe" and len(body) >= 12:
             adobe = True
         elif marker == 0xDA:
-            return _header(frame, adobe)
+            header = _header(frame, adobe)
+            header.size_at = size_at
+            return header
         at += size
 
 
@@ -149,16 +153,17 @@ def _decoded(
     import simplejpeg
 
     size: dict[str, Any] = {}
-    if ratio > 1:
-        size = {
-            "min_factor": ratio,
-            "min_height": -(-header.height // ratio),
-            "min_width": -(-header.width // ratio),
-        }
+    height, width = -(-header.height // ratio), -(-header.width // ratio)
+    if ratio > 1 and max(header.height, header.width) < 8:
+        # So small that several ratios give the wanted size, and simplejpeg takes another: let the block be whole.
+        data = data[: header.size_at] + b"\0\x08\0\x08" + data[header.size_at + 4 :]
+        size = {"min_factor": ratio, "min_height": 8 // ratio, "min_width": 8 // ratio}
+    elif ratio > 1:
+        size = {"min_factor": ratio, "min_height": height, "min_width": width}
     out: np.ndarray[Any, Any] = simplejpeg.decode_jpeg(
         data, space, fastdct=fast, fastupsample=not fancy, strict=strict, **size
     )
-    return out
+    return out[:height, :width]
 
 
 def _rows_there(data: bytes, header: Header, space: str, options: dict[str, Any], height: int) -> int:

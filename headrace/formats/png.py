@@ -103,9 +103,10 @@ def _parse(data: bytes) -> _File:
                 if file.color == 3:
                     raise HeaderError("a bad palette")
             else:
-                file.palette = body
+                file.palette = body[: 3 << file.depth]
         elif kind == b"tRNS" and not parts:
-            file.transparency = body
+            if file.color != 3 or 0 < len(body) <= len(file.palette) // 3:
+                file.transparency = body
         elif kind == b"IDAT":
             if file.color == 3 and not file.palette:
                 raise HeaderError("no palette")

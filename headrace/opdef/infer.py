@@ -190,6 +190,9 @@ def _known(tensor: Tensor, depth: int, sized: bool = True) -> np.ndarray[Any, An
 
 def _compute(tensor: Tensor, op: Operation, depth: int, sized: bool) -> Any:
     as_shape = op.kind.rules.get("as_shape")
+    if op.type == "ShapeN" and depth < _DEEPEST - 1:
+        # TensorFlow takes its outputs as shapes, but computes nothing from them.
+        return None
     if as_shape is not None:
         found = _held_shape(as_shape, tensor)
         if found is not None and None not in found:
