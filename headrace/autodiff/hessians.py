@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import shapes
+from headrace import dtypes
 from headrace.autodiff.gradients import gradients
 from headrace.export import NAMES, export
-from headrace.opdef import convert_to_tensor, nodes, raw
+from headrace.opdef import constant_node, nodes, raw
 
 
 @export("hessians")
@@ -46,24 +46,15 @@ def hessians(
 
 
 def _hessian(gradient: Any, x: Any, options: dict[str, Any]) -> Any:
-    """Takes the derivatives of a gradient's elements, each by nodes of its own.
-
-    TensorFlow loops over the elements; here their number has to be known.
-    """
-    x = convert_to_tensor(x)
-    count = shapes.num_elements(x._dims)
-    if count is None:
-        raise NotImplementedError(
-            f"tf.hessians needs the shape of {x.name} to be known, but it is {shapes.to_text(x._dims)}"
-        )
-    if gradient is None:
-        raise ValueError(f"the gradient with respect to {x.name} is None: it has no second derivatives")
+    """Takes the derivatives of a gradient's elements, one in each iteration of a loop."""
     flat = raw.Reshape(gradient, [-1])
-    rows = []
-    for i in range(count):
-        (row,) = gradients(raw.Squeeze(raw.Slice(flat, [i], [1]), squeeze_dims=[0]), x, **options)
-        rows.append(nodes.zeros_like(x) if row is None else convert_to_tensor(row))
+    n = nodes.size_of(x)
+    start = constant_node(0, dtypes.int32)
+    rows = NAMES["TensorArray"](x.dtype.base_dtype, n)
+
+    def work(j: Any, rows: Any) -> Any:
+        return j + 1, rows.write(j, gradients(flat[j], x, **options)[0])
+
+    _, rows = NAMES["while_loop"](lambda j, _: j < n, work, [start, rows])
     shape = nodes.shape_of(x)
-    if not rows:
-        return nodes.zeros_like(raw.Reshape(x, NAMES["concat"]((shape, shape), 0)))
-    return raw.Reshape(raw.Pack(rows), NAMES["concat"]((shape, shape), 0))
+    return raw.Reshape(rows.stack(), NAMES["concat"]((shape, shape), 0))

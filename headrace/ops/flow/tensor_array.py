@@ -110,7 +110,9 @@ class TensorArray:
         return [self._flow]
 
     def _from_components(self, parts):
-        new = self._with_flow(parts[0])
+        # TensorFlow makes it anew, which takes a name.
+        with name_scope(None, "TensorArrayV2", parts):
+            new = self._with_flow(parts[0])
         # A loop's or branch's array learns of shapes on its own.
         new._known = list(self._known)
         return new
@@ -130,7 +132,7 @@ class TensorArray:
 
     def identity(self):
         """Returns the same array behind an Identity node, which may wait for control dependencies."""
-        return self._with_flow(_kept(raw.Identity(self._flow), self._flow))
+        return self._from_components([raw.Identity(self._flow)])
 
     def grad(self, source, flow=None, name=None):
         """Not available: gradients of tensor lists are lists.

@@ -115,23 +115,26 @@ def while_loop(
     if not is_nested(loop_vars):
         loop_vars = [loop_vars]
     start = [convert_to_tensor(v) for v in flatten(loop_vars, composites=True)]
-    loop_vars = pack_like(loop_vars, start, composites=True)
-    with name_scope(name, "while", loop_vars if isinstance(loop_vars, (list, tuple)) else None) as scope:
-        return _loop(
+    with name_scope(name, "while", start) as scope:
+        flat, returned = _loop(
             cond,
             body,
             loop_vars,
+            start,
             shape_invariants,
             parallel_iterations,
             maximum_iterations,
-            return_same_structure,
             scope,
         )
+    result = pack_like(loop_vars if return_same_structure else returned, flat, composites=True)
+    if not return_same_structure and isinstance(result, (list, tuple)) and len(result) == 1:
+        return result[0]
+    return result
 
 
-def _loop(cond, body, loop_vars, invariants, parallel_iterations, maximum, same_structure, scope):
+def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum, scope):
+    """Adds the loop; returns its results as a list of tensors, and what the body returned."""
     graph = get_default_graph()
-    start = flatten(loop_vars, composites=True)
     dims = _invariant_shapes(loop_vars, start, invariants)
     has_maximum = maximum is not None
     limit = convert_to_tensor(maximum if has_maximum else -1, dtypes.int32, name="maximum_iterations")
@@ -184,11 +187,7 @@ def _loop(cond, body, loop_vars, invariants, parallel_iterations, maximum, same_
     node = loop_node([test_body, work_body], [counter, limit, *start], dims, parallel_iterations, scope)
     for t, after in zip(node.outputs, work_body.outputs, strict=True):
         t._handle_data = after._handle_data
-    flat = identities(node)[2 : 2 + len(start)]
-    result = pack_like(returned[0] if not same_structure else loop_vars, flat, composites=True)
-    if not same_structure and isinstance(result, (list, tuple)) and len(result) == 1:
-        return result[0]
-    return result
+    return identities(node)[2 : 2 + len(start)], returned[0]
 
 
 def _as_arguments(variables):
