@@ -142,9 +142,7 @@ def gifs():
         "transparent": gif(
             4, 3, [first, (0, 1, 4, 1, [3, 1, 1, 0], 1, 2, b""), (0, 0, 4, 1, [1, 1, 0, 0], 1, 3, b"")]
         ),
-        "own_colours": gif(4, 3, [(0, 0, 4, 3, full, None, 0, _OTHERS), (3, 2, 3, 2, full[:6], None, 0, _OTHERS)]),
-            4, 3, [(0, 0, 4, 3, full, None, 0, _OTHERS), (3, 2, 3, 2, [1, 2, 3, 0, 1, 2], None, 0, _OTHERS)]
-        ),
+        "own_colours": gif(4, 3, [(*first[:7], _OTHERS), (3, 2, 3, 2, full[:6], None, 0, _OTHERS)]),
         "outside": gif(4, 3, [first, (5, 5, 2, 1, [1, 2], None, 0, b"")]),
         "first_is_small": gif(4, 3, [(1, 1, 2, 2, [3, 2, 1, 0], None, 0, b""), first]),
         "first_is_moved": gif(4, 3, [(2, 2, 4, 3, full, None, 0, b"")]),
