@@ -24,6 +24,7 @@ _EAGER = (
     "ops",
     "session",
     "variables",
+    "functions",
     "checkpoint",
     "summary",
     "train",

@@ -32,6 +32,8 @@ LAYERS = (
     ("runtime",),
     ("session",),
     ("variables",),
+    ("functions",),
+    ("autograph",),
     ("checkpoint",),
     ("data",),
     ("train", "summary"),

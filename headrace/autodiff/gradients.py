@@ -340,7 +340,8 @@ def zeros_like_outside(tensor: Tensor) -> Tensor:
         return nodes.zeros_like(tensor)
     handle = tensor._handle_data
     dtype, shape = handle[0] if handle else (dtypes.float32, None)
-    if shape is not None and None not in shape:
+    # Behind a function's placeholder, or a loop, the variable's shape is asked for when the graph runs.
+    if shape is not None and None not in shape and tensor._op.type == "VarHandleOp":
         dims: Any = constant_node(list(shape), dtypes.int32)
     else:
         dims = raw.VariableShape(tensor)

@@ -73,6 +73,9 @@ def gradient_function(op: Any) -> Callable[..., Any] | None:
     if not op._inputs:
         return None
     name = op.attrs.get("_gradient_op_type") or op.type
+    if name not in GRADIENTS and name.startswith("PartitionedCall-"):
+        # TensorFlow numbers the gradients of calls; a number means nothing in another process.
+        name = op.type
     if name in GRADIENTS:
         return GRADIENTS[name]  # type: ignore[no-any-return]
     kind = op.kind if name == op.type else OPS.get(name)

@@ -19,6 +19,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
+from headrace.graph.type_spec import TensorSpec, TypeSpec
 
 __all__ = [
     "DeviceSpec",
@@ -27,6 +28,8 @@ __all__ = [
     "IndexedSlices",
     "Operation",
     "Tensor",
+    "TensorSpec",
+    "TypeSpec",
     "colocate_with",
     "control_dependencies",
     "device",

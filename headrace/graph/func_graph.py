@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from headrace.graph.collections import GraphKeys
 from headrace.graph.default import get_default_graph
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
-from headrace.graph.scopes import ControlDependencies
+from headrace.graph.scopes import ControlDependencies, DeviceScopes
 from headrace.graph.tensor import Tensor
 from headrace.graph.traceback import Frames
 from headrace.shapes import Shape
@@ -36,7 +37,9 @@ class FuncGraph(Graph):
       inputs: The placeholders that stand for the arguments, in the order of the function's parameters.
       outputs: The tensors that the function returns.
       structured_outputs: What the Python function returned, with tensors of this graph as leaves.
+      structured_input_signature: The (args, kwargs) that the Python function was called with, as TensorSpecs.
       control_captures: Operations of outer graphs that nodes inside were told to wait for.
+      control_outputs: Operations that run with every call, whatever the outputs need.
 
     Args:
       name: The function's name.
@@ -51,14 +54,20 @@ class FuncGraph(Graph):
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
         self.structured_outputs: Any = None
+        self.structured_input_signature: Any = None
+        self.control_outputs: list[Operation] = []
         self.control_captures: list[Operation] = []
         self._captures: dict[Tensor, Tensor] = {}
         self._seed = outer._seed
-        self._devices = outer._devices
+        # Where a function runs is said where it is called; only device functions see the nodes inside.
+        self._devices = outer._devices if outer._devices.has_functions else DeviceScopes()
+        self._colocation = outer._colocation
+        self._automatic_control: bool = getattr(outer, "_automatic_control", False)
         self._container = outer._container
         self._gradient_overrides = outer._gradient_overrides
         self._variable_creator_stack = outer._variable_creator_stack
         self._functions = outer._functions
+        self._derived_functions = outer._derived_functions
         self._function_gradients = outer._function_gradients
         for key in list(outer._collections):
             if key not in _SHARED:
@@ -80,6 +89,29 @@ class FuncGraph(Graph):
         return list(self._captures)
 
     @property
+    def internal_captures(self) -> list[Tensor]:
+        """The placeholders that stand for tensors of outer graphs."""
+        return list(self._captures.values())
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """The variables whose handles are captured."""
+        handles = {t for t in self._captures if t._dtype is resource_type}
+        known = self.get_collection(GraphKeys.GLOBAL_VARIABLES) + self.get_collection(
+            GraphKeys.LOCAL_VARIABLES
+        )
+        found = [v for v in known if getattr(v, "handle", None) in handles]
+        return tuple({id(v): v for v in found}.values())
+
+    @property
+    def output_types(self) -> list[Any]:
+        return [t._dtype for t in self.outputs]
+
+    @property
+    def output_shapes(self) -> list[Any]:
+        return [t.shape for t in self.outputs]
+
+    @property
     def root(self) -> Graph:
         """The graph around all others."""
         graph: Graph = self
@@ -94,10 +126,10 @@ class FuncGraph(Graph):
             self.outer_graph._version_changed()
 
     # -- inputs ------------------------------------------------------------------------------------------------
-    def placeholder(self, dtype: Any, dims: Shape = None, name: str | None = None) -> Tensor:
-        """Adds a placeholder, without making it an input."""
+    def placeholder(self, dtype: Any, dims: Shape = None, name: str | None = None, **marks: Any) -> Tensor:
+        """Adds a placeholder, without making it an input; `marks` are further attrs."""
         kind = hooks.lookup_kind("Placeholder")
-        attrs = {"dtype": dtype.base_dtype, "shape": dims}
+        attrs = {"dtype": dtype.base_dtype, "shape": dims, **marks}
         controls, self._control_stack = self._control_stack, []
         try:
             op = super().add(kind, name, (), attrs, [dtype])
@@ -161,9 +193,26 @@ class FuncGraph(Graph):
         """Adds one node; inputs of outer graphs are captured."""
         for t in inputs:
             if t._op._graph is not self:
-                inputs = tuple([self.capture(each) for each in inputs])
+                # The placeholders of what a node captures stand under the node's name.
+                name = kind.name if name is None else name
+                scope = name[:-1] if name[-1:] == "/" else self.unique_name(name)
+                old, self._name_stack = self._name_stack, scope
+                try:
+                    inputs = tuple([self.capture(each) for each in inputs])
+                finally:
+                    self._name_stack = old
+                name = scope + "/"
                 break
         return super().add(kind, name, inputs, attrs, types, frames)
+
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Any:
+        """Places the nodes made inside where `op` is; of an outer graph's variable, where its placeholder is."""
+        handle = op if isinstance(op, Tensor) else getattr(op, "_handle", None)
+        if isinstance(op, Operation) and op._graph is not self and op._outputs:
+            handle = op._outputs[0]
+        if isinstance(handle, Tensor) and handle._dtype is resource_type:
+            op = self.capture(handle)
+        return super().colocate_with(op, ignore_existing)
 
     def control_dependencies(self, control_inputs: Any) -> ControlDependencies:
         """Returns a block inside which nodes wait for others; operations of outer graphs the whole function awaits."""
@@ -203,6 +252,9 @@ class Function:
       outputs: What it returns; several functions may share a body and return different parts of it.
       controls: Operations that run with every call, whatever the outputs need.
       gradient_name: The name of the function that is its gradient, or None.
+      attrs: Attrs of the function itself, as they stand in its FunctionDef.
+      doc: What its FunctionDef says that it does.
+      result_names: The names of its results, those of their nodes if None.
     """
 
     # Set by headrace.graphdef: Function -> FunctionDef.
@@ -222,19 +274,25 @@ class Function:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.gradient_name: str | None = None
+        self.attrs: dict[str, Any] = {}
+        self.doc = ""
+        self.result_names: list[str] | None = None
+        self._frozen: Any = None
         self.facts: dict[Any, Any] = {}  # what passes found out about the body
         self._ops: list[Operation] | None = None
 
     @property
     def definition(self) -> Any:
         """The function as a FunctionDef message."""
+        if self._frozen is not None:
+            return self._frozen
         if Function.to_definition is None:
             raise RuntimeError("import headrace, not headrace.graph alone")
         return Function.to_definition(self)
 
     @property
     def body(self) -> list[Operation]:
-        """The nodes that the outputs need, in the order of their creation, without the placeholders of the inputs."""
+        """The nodes that the outputs need, each after its inputs, without the placeholders of the inputs."""
         if self._ops is None:
             arguments = {t._op for t in self.inputs}
             found: set[Operation] = set()
@@ -245,13 +303,17 @@ class Function:
                     found.add(op)
                     todo.extend(t._op for t in op._inputs)
                     todo.extend(op._control_inputs)
-            self._ops = sorted(found, key=lambda op: op._id)
+            self._ops = _in_order(found)
         return self._ops
 
     @property
     def is_stateful(self) -> bool:
         """Whether calling it may do more than compute its outputs."""
         return any(op.kind.is_stateful for op in self.body)
+
+    def freeze(self) -> None:
+        """Keeps the FunctionDef as it is now: a node inside is about to change for the sake of a gradient."""
+        self._frozen = self.definition
 
     def add_to_graph(self, graph: Graph) -> None:
         graph._functions.setdefault(self.name, self)
@@ -268,10 +330,39 @@ def function_named(graph: Graph, name: str) -> Any:
     """
     found = graph._functions.get(name)
     if found is None:
+        found = graph._derived_functions.get(name)
+    if found is None:
         raise KeyError(f"Function {name} is not defined.")
     return found if isinstance(found, Function) else found.function(graph)
+
+
+def next_function_number(graph: Graph) -> int:
+    """Returns the next number for names of functions in a graph and in those around it."""
+    root = graph.root if isinstance(graph, FuncGraph) else graph
+    numbers = root.__dict__.setdefault("_function_numbers", itertools.count())
+    return next(numbers)  # type: ignore[no-any-return]
 
 
 def holds_resource(tensor: Tensor) -> bool:
     """Whether a tensor leads to state: a reference, or a resource's handle."""
     return tensor._dtype.is_ref or tensor._dtype is resource_type
+
+
+def _in_order(found: set[Operation]) -> list[Operation]:
+    """Returns nodes in the order of their creation, except that all come after their inputs.
+
+    A gradient gives a loop inputs that were made after it.
+    """
+    out: dict[Operation, None] = {}
+    for op in sorted(found, key=lambda op: op._id):
+        todo = [op]
+        while todo:
+            last = todo[-1]
+            before = [*[t._op for t in last._inputs], *last._control_inputs]
+            # The edge back into a loop of Switch and Merge is no order.
+            missing = [b for b in before if b in found and b not in out and "NextIteration" not in b.type]
+            if missing:
+                todo.extend(missing)
+            else:
+                out[todo.pop()] = None
+    return list(out)

@@ -52,6 +52,7 @@ class Graph:
         self._unfeedable: set[Any] = set()
         self._unfetchable: set[Any] = set()
         self._functions: dict[str, Any] = {}
+        self._derived_functions: dict[str, Any] = {}  # made while it runs; no part of its GraphDef
         self._container = ""
         self._producer = _PRODUCER
         self._min_consumer = 0  # of what was imported

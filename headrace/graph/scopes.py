@@ -64,6 +64,11 @@ class DeviceScopes:
     def __bool__(self) -> bool:
         return bool(self._stack)
 
+    @property
+    def has_functions(self) -> bool:
+        """Whether a block's device is chosen by a function."""
+        return any(callable(each) for each in self._stack)
+
     def pushed(self, device_or_function: Any) -> DeviceScopes:
         """Returns the stack with one block more; None clears what lies outside it."""
         if device_or_function is None or callable(device_or_function):

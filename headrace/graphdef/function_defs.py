@@ -8,7 +8,7 @@ from typing import Any
 from headrace import proto
 from headrace.graph import Tensor
 from headrace.graph.func_graph import FuncGraph, Function
-from headrace.graphdef.attr_values import dtype_from_proto
+from headrace.graphdef.attr_values import attr_into_proto, dtype_from_proto
 from headrace.graphdef.functions import ImportedFunction
 from headrace.graphdef.importer import import_graph_def
 from headrace.graphdef.nodes import node_into_proto
@@ -38,15 +38,25 @@ def function_def(function: Function) -> Any:
     message = proto.FunctionDef()
     signature = message.signature
     signature.name = function.name
+    signature.description = function.doc
     names = _Names()
-    results = [names.argument(t) for t in function.outputs]
+    if function.result_names is None:
+        results = [names.argument(t) for t in function.outputs]
+    else:
+        results = [names.unique(name) for name in function.result_names]
     where: dict[Tensor, str] = {}
-    for t in function.inputs:
+    for i, t in enumerate(function.inputs):
         arg = signature.input_arg.add(name=names.argument(t))
         # A reference that is only read travels as TensorFlow captures it: as a value.
         dtype = t._dtype if _is_written(function, t) else t._dtype.base_dtype
         arg.type = dtype.as_datatype_enum
         where[t] = arg.name
+        marks = message.arg_attr[i].attr
+        for key, value in t._op.attrs.items():
+            if key.startswith("_") and key != "_class":
+                attr_into_proto(value, None, marks[key])
+    for key, value in function.attrs.items():
+        attr_into_proto(value, None, message.attr[key])
     arguments = {t._op for t in function.inputs}
     needed = set(function.body)
     # A body may be shared with a function that has more inputs; what depends on those is left out.
@@ -76,9 +86,9 @@ def function_def(function: Function) -> Any:
     for name, t in zip(results, function.outputs, strict=True):
         signature.output_arg.add(name=name).type = t._dtype.base_dtype.as_datatype_enum
         message.ret[name] = where[t]
-    for op in function.controls:
-        signature.control_output.append(named[op])
-        message.control_ret[named[op]] = named[op]
+    for name in sorted(named[op] for op in function.controls):
+        signature.control_output.append(name)
+        message.control_ret[name] = name
     return message
 
 

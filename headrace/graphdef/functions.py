@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.graph.func_graph import function_named
 from headrace.graphdef.op_defs import signature_from_op_def
 from headrace.opdef.op import Op
 
@@ -37,14 +38,25 @@ class ImportedFunction:
         return f"<function {self.name}>"
 
 
+# The rules that all ops have which are calls of a function by its name: slot -> (function, options).
+CALL_RULES: dict[str, tuple[Any, dict[str, Any]]] = {}
+
+
 class FunctionOp(Op):
-    """The op that a node is of whose type is a function's name. It has no rules: functions are inlined."""
+    """The op that a node is of whose type is a function's name; its rules are those of a call."""
 
     def __init__(self, definition: Any):
         super().__init__(definition.signature.name + "() -> ()", module=__name__)
         self._signature = signature_from_op_def(definition.signature)
         self.name = self._signature.name
         self.definition = definition
+        for slot, (function, options) in CALL_RULES.items():
+            self.declare(slot, function, **options)
+
+    @staticmethod
+    def callees(op: Any) -> list[Any]:
+        """Returns the function that a node of this op calls, in a list."""
+        return [function_named(op._graph, op.type)]
 
     def __reduce__(self) -> Any:
         return FunctionOp, (self.definition,)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.graph import Graph, Operation, Tensor, get_default_graph
-from headrace.graph.func_graph import FuncGraph, Function
+from headrace.graph.automatic_control import AutomaticControl
+from headrace.graph.func_graph import FuncGraph, Function, next_function_number
 from headrace.graph.structure import flatten, is_composite, pack_like
 from headrace.opdef.attrs import FuncRef
 from headrace.opdef.convert import convert_to_tensor
@@ -35,18 +35,32 @@ def body_of(
         if isinstance(value, Operation):
             with body.control_dependencies([value]):
                 return raw.Identity(True if pred is None else pred)
-        if value is None or is_composite(value) or type(value).__name__ == "TensorArray":
+        if value is None or is_composite(value):
             return value
-        return body.capture(convert_to_tensor(value))
+        return outlet(convert_to_tensor(value))
 
+    def outlet(t: Tensor) -> Tensor:
+        # What is returned through an Identity is captured by that node.
+        return t if automatic is not None else body.capture(t)
+
+    automatic = AutomaticControl(body) if body._automatic_control else None
     with body.as_default():
         result = function(*(() if arguments is None else arguments(body)))
         structure = pack_like(result, [leaf(v) for v in flatten(result)])
         body.structured_outputs = structure
         body.outputs = [
-            body.capture(convert_to_tensor(t)) for t in flatten(structure, composites=True) if t is not None
+            outlet(convert_to_tensor(t)) for t in flatten(structure, composites=True) if t is not None
         ]
+        if automatic is not None:
+            finish_in_order(body, automatic)
     return body
+
+
+def finish_in_order(body: FuncGraph, automatic: AutomaticControl) -> None:
+    """Orders the nodes of a body that touch state; what it returns waits for them."""
+    body.outputs = identities_of(body.outputs)
+    automatic.finish(body.outputs)
+    body.control_outputs = automatic.must_run
 
 
 def same_inputs(bodies: Sequence[FuncGraph]) -> list[Tensor]:
@@ -94,7 +108,11 @@ def add_function(
     """Adds a body to a graph's functions; returns what refers to it in attrs."""
     name = name or body.name
     graph._functions[name] = Function(
-        name, body, body.inputs if inputs is None else inputs, body.outputs if outputs is None else outputs
+        name,
+        body,
+        body.inputs if inputs is None else inputs,
+        body.outputs if outputs is None else outputs,
+        body.control_outputs,
     )
     graph._version_changed()
     return FuncRef(name)
@@ -103,10 +121,8 @@ def add_function(
 def function_name(graph: Graph, scope: str, ending: str) -> str:
     """Returns a name for a new function: that of the scope, with `_` for `/`, the ending and a number."""
     base = f"{scope.strip('/').replace('/', '_')}_{ending}"
-    root = graph.root if isinstance(graph, FuncGraph) else graph
-    numbers = root.__dict__.setdefault("_function_numbers", itertools.count())
     while True:
-        name = f"{base}_{next(numbers)}"
+        name = f"{base}_{next_function_number(graph)}"
         if name not in graph._functions:
             return name
 
@@ -135,8 +151,13 @@ def branches_node(
 
 def identities(node: Operation, outputs: Sequence[Tensor] | None = None) -> list[Tensor]:
     """Returns a tensor of its own for each output of a node."""
+    return identities_of(node.outputs if outputs is None else outputs)
+
+
+def identities_of(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Returns a tensor of its own for each tensor."""
     out = []
-    for t in node.outputs if outputs is None else outputs:
+    for t in tensors:
         same = raw.Identity(t, name="Identity")
         same._handle_data = t._handle_data
         out.append(same)

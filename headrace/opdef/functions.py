@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from headrace.graph.func_graph import Function, function_named
 from headrace.opdef.attrs import FuncRef
 
+# Ops that call a function which no attr of theirs names, and what says which one.
+CALLEES: dict[str, Callable[[Any], list[Function]]] = {}
+
 
 def called_functions(op: Any) -> list[Function]:
     """Returns the functions that a node's attrs name, in the order of the attrs."""
+    special = CALLEES.get(op.type) or getattr(op.kind, "callees", None)
+    if special is not None:
+        return special(op)  # type: ignore[no-any-return]
     found: list[Function] = []
     for value in op.attrs.values():
         if type(value) is FuncRef:

@@ -356,8 +356,11 @@ class UnreadVariable(ResourceVariable):
         self._handle = variable._handle
         self._cached_value = None
         self._parent_op = write
-        with control_dependencies([write]):
-            self._graph_element = self._read()
+        self._graph_element: Any = None
+        # Inside a function nothing fetches the variable; whoever uses it reads for himself.
+        if not get_default_graph().building_function:
+            with control_dependencies([write]):
+                self._graph_element = self._read()
 
     @property
     def name(self) -> str:
@@ -367,6 +370,12 @@ class UnreadVariable(ResourceVariable):
     def op(self) -> Any:
         """The operation that writes."""
         return self._parent_op
+
+    def _as_graph_element(self) -> Tensor:
+        if self._graph_element is None:
+            with control_dependencies([self._parent_op]):
+                self._graph_element = self._read()
+        return self._graph_element  # type: ignore[no-any-return]
 
     def value(self) -> Tensor:
         """Returns a new tensor with the value after the write."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from headrace import errors
 from headrace.graph import get_default_graph
+from headrace.graph.func_graph import function_named
+from headrace.graphdef.functions import CALL_RULES
 from headrace.opdef import GRADIENTS, op, raw
+from headrace.opdef.attrs import FuncRef
 from headrace.opdef.bodies import add_function, body_of, function_name
-from headrace.ops.flow.branch_gradient import branch_gradient
+from headrace.opdef.inlining import pass_handles_on, result_shapes
+from headrace.ops.flow.call_gradient import call_gradient
+from headrace.ops.flow.symbolic_gradient import gradient_of_call
 
 _TEXT = """
     {name}(args: Tin) -> (output: Tout)
@@ -21,8 +27,18 @@ _TEXT = """
 """
 
 
-def _shape(args, *, Tout):
-    return [None] * len(Tout)
+def _shape(args, *, f, Tout, ctx):
+    graph = ctx.op._graph
+    if f.name not in graph._functions:
+        return [None] * len(Tout)
+    try:
+        function = function_named(graph, f.name)
+    except (ValueError, KeyError, errors.OpError):
+        return [None] * len(Tout)  # a malformed one is for the step to refuse
+    if len(function.inputs) != len(args) or len(function.outputs) != len(Tout):
+        return [None] * len(Tout)
+    pass_handles_on(function, ctx.op)
+    return result_shapes(function, args)
 
 
 def _call(args, *, f, ctx):
@@ -30,7 +46,10 @@ def _call(args, *, f, ctx):
 
 
 def _gradient(operation, *grads):
-    return branch_gradient(operation, grads)
+    mark = operation.attrs.get("_gradient_op_type", "")
+    if mark.startswith("PartitionedCall-"):
+        return call_gradient(operation, grads)
+    return gradient_of_call(operation, grads, operation.attrs["f"])
 
 
 def _declare(name, flag):
@@ -61,3 +80,68 @@ def _cases(kind):
 
 _cases(PartitionedCall)
 _cases(StatefulPartitionedCall)
+
+
+# -- calls whose op is the function itself ---------------------------------------------------------------------
+
+
+def _named_shape(*args, ctx):
+    node = ctx.op
+    rule = getattr(node._graph._functions.get(node.type), "shape_function", None)
+    if rule is None:
+        return [None] * len(node._outputs)
+    from headrace.tensor_shape import to_tuple
+
+    return [to_tuple(s) for s in rule(node)]
+
+
+def _named_call(*args, ctx):
+    found = ctx.call(FuncRef(ctx.op.type), args)
+    return found[0] if len(found) == 1 else found
+
+
+def _named_gradient(operation, *grads):
+    function = operation._graph._functions[operation.type]
+    python = getattr(function, "python_grad_func", None)
+    if python is not None:
+        return python(operation, *grads)
+    marks = dict(operation.attrs)
+    return gradient_of_call(operation, grads, FuncRef(operation.type, marks))
+
+
+_RUNS = {"untouched": True, "calls": True}
+CALL_RULES.update(
+    shape=(_named_shape, {}),
+    host=(_named_call, _RUNS),
+    lower=(_named_call, _RUNS),
+    grad=(_named_gradient, {}),
+)
+
+
+# -- calls on another device -----------------------------------------------------------------------------------
+
+RemoteCall = op("""
+    RemoteCall(target: string, args: Tin) -> (output: Tout)
+      Tin: list(type) >= 1
+      Tout: list(type) >= 1
+      f: func
+      stateful
+
+    Calls a function on the device that `target` names.
+""", shape=lambda target, args, *, f, Tout, ctx: _shape(args, f=f, Tout=Tout, ctx=ctx))  # fmt: skip
+
+
+@RemoteCall.host(untouched=True, calls=True)
+def remote_call(target, args, *, f, ctx):
+    return ctx.call(f, args)
+
+
+@RemoteCall.cases
+def remote_call_cases(case):
+    @case.program
+    def calls_on_this_machine(step):
+        graph = get_default_graph()
+        x = raw.Placeholder(dtype="float32", shape=[2])
+        body = body_of(function_name(graph, "f", "body"), lambda: [x * x])
+        y = raw.RemoteCall("/device:CPU:0", [x], Tout=["float32"], f=add_function(graph, body))
+        step(y, feed={x: [2, 3]}, gives=[[4, 9]])

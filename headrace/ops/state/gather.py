@@ -73,7 +73,7 @@ def resource_gather_lower(resource, indices, *, batch_dims, ctx):
 def _variable_shape(handle):
     """Returns the shape of the variable behind a handle: a constant where it is known."""
     data = handle._handle_data
-    if data and shapes.is_full(data[0][1]):
+    if handle.op.type == "VarHandleOp" and data and shapes.is_full(data[0][1]):
         return constant_node(list(data[0][1]), "int32")
     return raw.VariableShape(handle)
 

@@ -1,0 +1,8 @@
+"""Python functions as functions of the graph: tf.function, and TensorFlow 1's Defun."""
+
+from headrace.functions.concrete import ConcreteFunction
+from headrace.functions.defun import Defun
+from headrace.functions.polymorphic import Function, function
+from headrace.functions.trace import trace_function
+
+__all__ = ["ConcreteFunction", "Defun", "Function", "function", "trace_function"]

@@ -1,0 +1,142 @@
+"""Tracing: a Python function is called once, and what it builds is a FuncGraph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.graph import Graph, Operation, Tensor
+from headrace.graph.automatic_control import AutomaticControl
+from headrace.graph.func_graph import FuncGraph
+from headrace.graph.structure import flatten, is_composite, pack_like
+from headrace.graph.type_spec import TensorSpec, TypeSpec
+from headrace.opdef import convert_to_tensor
+from headrace.opdef.bodies import finish_in_order
+
+_USER_NAME = "_user_specified_name"
+
+
+def trace_function(
+    name: str,
+    python_function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    arg_names: Sequence[str | None] = (),
+    autograph: Any = False,
+    outer: Graph | None = None,
+    described_as: Any = None,
+) -> FuncGraph:
+    """Returns the FuncGraph of what a Python function builds.
+
+    Args:
+      name: The graph's name.
+      python_function: The function. What it returns becomes tensors; leaves that are None stay None.
+      args: Its positional arguments: structures of tensors, TensorSpecs (which become placeholders) and other values.
+      kwargs: Its arguments by name.
+      arg_names: A name for each positional argument.
+      autograph: Converts Python's control flow over tensors: False, True, or AutoGraph's optional features.
+      outer: The graph around it, the default graph if None.
+      described_as: The function that messages talk about, `python_function` if None.
+
+    Raises:
+      TypeError: The function returns what is no tensor.
+    """
+    graph = FuncGraph(name, outer)
+    graph._automatic_control = True
+    call = python_function
+    if autograph:
+        from headrace.autograph import converted
+
+        call = converted(python_function, autograph)
+    automatic = AutomaticControl(graph)
+    described_as = python_function if described_as is None else described_as
+    names = [*arg_names, *[None] * (len(args) - len(arg_names))]
+    with graph.as_default():
+        given = tuple([_placeholders(graph, n, value) for n, value in zip(names, args, strict=True)])
+        given_by_name = {key: _placeholders(graph, key, kwargs[key]) for key in sorted(kwargs)}
+        given_by_name = {key: given_by_name[key] for key in kwargs}
+        graph.structured_input_signature = (
+            tuple(_described(each, graph) for each in given),
+            {k: _described(v, graph) for k, v in given_by_name.items()},
+        )
+        result = call(*given, **given_by_name)
+        structure = pack_like(result, [_returned(graph, v, described_as) for v in flatten(result)])
+        leaves = [t for t in flatten(structure, composites=True) if t is not None]
+        graph.outputs = leaves
+        finish_in_order(graph, automatic)
+        graph.structured_outputs = _with_leaves(structure, graph.outputs)
+    return graph
+
+
+def _with_leaves(structure: Any, tensors: Sequence[Tensor]) -> Any:
+    """Returns a structure with other tensors in place of its own; None stays None."""
+    new = iter(tensors)
+    flat = [None if t is None else next(new) for t in flatten(structure, composites=True)]
+    return pack_like(structure, flat, composites=True)
+
+
+def _returned(graph: FuncGraph, value: Any, function: Any) -> Any:
+    if value is None or is_composite(value):
+        return value
+    if isinstance(value, Operation) and value.graph is graph:
+        raise TypeError(_no_tensor(value, function))
+    if type(value).__name__ == "TensorArray":
+        return value
+    try:
+        return convert_to_tensor(value)
+    except (TypeError, ValueError):
+        raise TypeError(_no_tensor(value, function)) from None
+
+
+def _no_tensor(value: Any, function: Any) -> str:
+    kind = str(type(value)).replace("headrace.graph.operation", "tensorflow.python.framework.ops")
+    return (
+        "To be compatible with tf.contrib.eager.defun, Python functions must return zero or more Tensors; in "
+        f"compilation of {function}, found return value of type {kind}, which is not a Tensor."
+    )
+
+
+def _placeholders(graph: FuncGraph, name: str | None, structure: Any) -> Any:
+    """Returns an argument with placeholders in place of its tensors and TensorSpecs."""
+    return pack_like(structure, [_leaf(graph, name, v) for v in flatten(structure)])
+
+
+def _leaf(graph: FuncGraph, name: str | None, value: Any) -> Any:
+    if isinstance(value, TypeSpec) and not isinstance(value, TensorSpec):
+        parts = value._component_specs
+        inside = [_leaf(graph, name, each) for each in flatten(parts)]
+        return value._from_components(pack_like(parts, inside))
+    if is_composite(value):
+        return _leaf(graph, name, value._type_spec)
+    if isinstance(value, TensorSpec):
+        wanted = value.name or name or "Placeholder"
+        return _placeholder(graph, value.dtype, value._shape_tuple, wanted, None)
+    if isinstance(value, Tensor):
+        return _placeholder(graph, value.dtype.base_dtype, value._dims, name or "Placeholder", value)
+    handle = getattr(value, "handle", None)
+    if isinstance(handle, Tensor):
+        graph.capture(handle)
+    return value
+
+
+def _placeholder(graph: FuncGraph, dtype: Any, dims: Any, name: str, like: Tensor | None) -> Tensor:
+    plain = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name)
+    if not re.match(r"[A-Za-z0-9.]", plain):
+        plain = "arg_" + plain
+    inner = graph.placeholder(dtype, dims, plain, **{_USER_NAME: name})
+    graph.inputs.append(inner)
+    if like is not None:
+        inner._handle_data = like._handle_data
+    return inner
+
+
+def _described(structure: Any, graph: FuncGraph) -> Any:
+    """Returns an argument with TensorSpecs in place of the placeholders in it."""
+
+    def spec(value: Any) -> Any:
+        if isinstance(value, Tensor) and value.graph is graph:
+            return TensorSpec(value.shape, value.dtype, value.op.attrs.get(_USER_NAME))
+        return value._type_spec if is_composite(value) else value
+
+    return pack_like(structure, [spec(v) for v in flatten(structure)])
