@@ -42,7 +42,7 @@ def lookup(params, ids, partition_strategy="mod", name=None, max_norm=None, tran
         params = [params]
     params = list(params)
     with public.name_scope(name, "embedding_lookup", [*params, ids]) as scope:
-        if not any(_is_resource(p) for p in params):
+        if not any(is_resource(p) for p in params):
             params = _tensors(params)
         ids = convert_to_tensor(ids, name="ids")
         if len(params) == 1 and (transform is None or ids._rank() == 1):
@@ -50,7 +50,7 @@ def lookup(params, ids, partition_strategy="mod", name=None, max_norm=None, tran
         return _many(params, ids, partition_strategy, scope, max_norm, transform)
 
 
-def _is_resource(param):
+def is_resource(param):
     return not isinstance(param, Tensor) and hasattr(param, "handle") and hasattr(param, "sparse_read")
 
 
@@ -74,7 +74,7 @@ def _op_of(param):
 
 
 def _gather(param, ids, name=None):
-    if _is_resource(param):
+    if is_resource(param):
         return param.sparse_read(ids, name=name)
     return public.gather(param, ids, name=name)
 

@@ -36,7 +36,7 @@ def _invalid(message):
 
 
 def _size(n, ratio):
-    return None if n is None else math.floor(n / float(np.float32(ratio)))
+    return None if n is None else math.floor(np.float32(n) / np.float32(ratio))
 
 
 def _shape(value, *, pooling_ratio):
