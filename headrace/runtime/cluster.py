@@ -12,9 +12,9 @@ from headrace.passes.access import Late
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import Step
-from headrace.runtime.functions import NeedHost
+from headrace.runtime.functions import NeedHost, NeedStatic
 from headrace.runtime.program import CheckFailed, Program
-from headrace.runtime.trace import NeedStatic, can_lower, random_ops
+from headrace.runtime.trace import can_lower, random_ops
 
 __all__ = ["CheckFailed", "Cluster", "NeedStatic", "can_lower"]
 

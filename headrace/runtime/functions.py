@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.graph import Operation
+from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function, function_named, holds_resource
 from headrace.opdef.functions import called_functions
 from headrace.resources.variable import VariableState
@@ -26,6 +26,15 @@ class NeedHost(Exception):
     def __init__(self, op: Operation, why: str):
         super().__init__(f"{op.name}: {why}")
         self.op = op
+
+
+class NeedStatic(Exception):
+    """A rule needs an operand's value before its cluster can be compiled."""
+
+    def __init__(self, tensor: Tensor, consumer: Operation):
+        super().__init__(tensor.name)
+        self.tensor = tensor
+        self.consumer = consumer
 
 
 # -- on the host ---------------------------------------------------------------------------------------------
@@ -75,15 +84,25 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
     """Runs a loop whose body may be compiled."""
     test = _plan(step, function_named(op._graph, cond.name))
     work = _plan(step, function_named(op._graph, body.name))
-    values = host_arguments(function_named(op._graph, body.name), operands)
+    function = function_named(op._graph, body.name)
+    values = host_arguments(function, operands)
+    unmoved = [i for i, (a, b) in enumerate(zip(function.inputs, function.outputs, strict=True)) if a is b]
     while branch_index(test.call(step, values)[0]):
-        values = work.call(step, values)
+        before, values = values, work.call(step, values)
+        for i in unmoved:
+            values[i] = before[i]  # a reference stays one
         if step.deadline is not None and time.monotonic() > step.deadline:
             raise errors.DeadlineExceededError(None, None, "Timed out waiting for the step to finish")
     return values
 
 
 # -- in a cluster --------------------------------------------------------------------------------------------
+
+
+def can_call(op: Operation) -> bool:
+    """Whether a node calls functions."""
+    rule = op.kind.rules.get("host")
+    return rule is not None and bool(rule.options.get("calls"))
 
 
 def can_lower_calls(op: Operation) -> bool:

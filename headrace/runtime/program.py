@@ -7,10 +7,13 @@ little of the step they are computed first, otherwise nothing is donated.
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import numpy as np
 
+from headrace import errors
 from headrace.graph import Operation, Tensor
 from headrace.lazy import jax, jax_core, jnp
 from headrace.resources.stacked_list import StackedList
@@ -91,6 +94,7 @@ class Program:
                     places += [i] * len(leaves)
             self._places, self._forms = places, forms
             self.written = list(trace.written)
+            self._is_endless = bool(trace.facts.get("endless"))
             new = [jnp.asarray(trace.values[s]) for s in self.written]
             new = [jnp.array(v, copy=True) if id(v) in given else v for v in new]
             self.messages = [(m, e, op) for _, m, e, op in trace.checks]
@@ -119,7 +123,7 @@ class Program:
             self.has_checks = False
             closed = without_last_result(closed)
         flat_function = jax_core.jaxpr_as_fun(closed)
-        self.donated = [] if self.has_checks else [s for s in order if s in written]
+        self.donated = [] if self.has_checks or self._is_endless else [s for s in order if s in written]
         self.kept = [s for s in order if s not in set(self.donated)]
         n_arrays = len(arrays)
         position = {s: n_arrays + i for i, s in enumerate(order)}
@@ -155,10 +159,10 @@ class Program:
             counters = self._counters() if self._streams else ()
             if self._checks is not None:
                 self._refuse(self._checks([*arrays, *self._values(self.states), *counters]))
-            if self._streams:
-                out = self._function(donated, kept, *arrays, *counters)
+            if self._is_endless:
+                out = self._interruptible(step, donated, kept, *arrays, *counters)
             else:
-                out = self._function(donated, kept, *arrays)
+                out = self._function(donated, kept, *arrays, *counters)
             n, w = self._n_results, self._n_written
             moved = iter(out[n + w :])
             if self.has_checks:
@@ -182,6 +186,27 @@ class Program:
         for i, form in self._forms.items():
             values[outputs[i]] = jax.tree.unflatten(form, leaves[i])
         return values
+
+    def _interruptible(self, step: Step, *arguments: Any) -> Any:
+        """Runs the program so that the step can be given up: XLA itself does not listen while a loop runs on."""
+        result: list[Any] = []
+        failure: list[BaseException] = []
+        done = threading.Event()
+
+        def work() -> None:
+            try:
+                result.append(jax.block_until_ready(self._function(*arguments)))
+            except BaseException as e:
+                failure.append(e)
+            done.set()
+
+        threading.Thread(target=work, daemon=True, name="headrace-loop").start()
+        while not done.wait(0.05):
+            if step.deadline is not None and time.monotonic() > step.deadline:
+                raise errors.DeadlineExceededError(None, None, "Timed out waiting for the step to finish")
+        if failure:
+            raise failure[0]
+        return result[0]
 
     def _refuse(self, oks: Any) -> None:
         oks = np.asarray(oks)

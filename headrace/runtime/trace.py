@@ -21,20 +21,11 @@ from headrace.passes.access import Late
 from headrace.resources.random import advanced
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import TraceContext
-from headrace.runtime.functions import NeedHost, can_lower_calls
+from headrace.runtime.functions import NeedHost, NeedStatic, can_lower_calls
 from headrace.runtime.kernel import is_plain
 
 # A value no larger than this stays static while tracing; larger ones become arguments or computed values.
 STATIC_ELEMENTS = 4096
-
-
-class NeedStatic(Exception):
-    """A rule needs an operand's value before its cluster can be compiled."""
-
-    def __init__(self, tensor: Tensor, consumer: Operation):
-        super().__init__(tensor.name)
-        self.tensor = tensor
-        self.consumer = consumer
 
 
 def can_lower(op: Operation) -> bool:
@@ -94,6 +85,9 @@ class Trace:
         self._slots = slots
         self.late: Late = {}
         self.streams: Callable[[Operation], Any] = lambda op: None
+        self.facts: dict[
+            str, bool
+        ] = {}  # shared with the traces of bodies; "endless": how long it runs isn't known
 
     def random(self, op: Operation, blocks: int) -> tuple[Any, Any]:
         before = self.consumed.get(op, 0)
@@ -108,6 +102,7 @@ class Trace:
         sub = Trace(self.env, values, self._counters, self._slots)
         sub.consumed = consumed
         sub.streams = self.streams
+        sub.facts = self.facts
         return sub
 
     def random_ops_of(self, function: Function) -> list[Operation]:

@@ -18,7 +18,7 @@ from headrace.lazy import jax, jnp, lax
 from headrace.opdef.functions import arguments_of
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
-from headrace.runtime.functions import NeedHost
+from headrace.runtime.functions import NeedHost, NeedStatic
 
 
 class _Unused:
@@ -82,8 +82,6 @@ class Body:
         self, operands: Sequence[Any], values: dict[VariableState, Any], consumed: dict[Operation, Any]
     ) -> tuple[list[Any], dict[Any, Any], dict[Operation, Any], Any]:
         """Returns the outputs, all variables' values afterwards, streams' progress, and whether all checks hold."""
-        from headrace.runtime.trace import NeedStatic
-
         sub = self.trace.sub(dict(values), dict(consumed))
         try:
             outputs = inline(sub, self.function, operands)
@@ -105,8 +103,6 @@ class Body:
 
     def _ask(self, need: Any) -> None:
         """Asks for the value of an operand where the body needs it known, so that the cluster is specialised on it."""
-        from headrace.runtime.trace import NeedStatic
-
         if self.op.type in ("While", "StatelessWhile"):
             return
         for inner, outer in zip(self.function.inputs, arguments_of(self.op, self.function), strict=True):

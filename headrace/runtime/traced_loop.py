@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from headrace.graph import Operation
-from headrace.graph.func_graph import function_named
+from headrace import errors
+from headrace.graph import Operation, Tensor
+from headrace.graph.func_graph import Function, function_named
 from headrace.lazy import jax, jnp, lax
 from headrace.passes.access import effects
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
-from headrace.runtime.functions import NeedHost
-from headrace.runtime.traced_calls import Body, pass_checks_on
+from headrace.runtime.functions import NeedHost, NeedStatic
+from headrace.runtime.traced_calls import Body, inline, pass_checks_on
 from headrace.runtime.trip_count import TripCount, trip_count
 
 # A list of more elements than this is not given room before the loop has run.
@@ -45,7 +46,11 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     randoms = work.random_ops
     if test.random_ops:
         raise NeedHost(op, "its condition takes random numbers")
-    trips = trip_count(test.function, f, operands)
+    trips = trip_count(
+        test.function, f, operands, lambda t: _known(trace, test.function, moving, operands, t)
+    )
+    if trips.most is None:
+        trace.facts["endless"] = True
     if trips.is_exact and trips.most == 0:
         return list(operands)
     start = [
@@ -71,7 +76,7 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
         )
 
     def step(carry: Any) -> Any:
-        carried, new, moved, ok = carry
+        carried, new, moved, ok, count = carry
         outputs, values, consumed, good = work.run(all_operands(carried), *at(new, moved))
         after = [v if isinstance(v, StackedList) else jnp.asarray(v) for v in (outputs[i] for i in moving)]
         result = (
@@ -79,6 +84,7 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
             [jnp.asarray(values[s]) for s in written],
             [jnp.asarray(consumed[r], np.int64) for r in randoms],
             jnp.logical_and(ok, good),
+            [n + 1 for n in count],
         )
         if any(s not in written for s in work.written):
             raise NeedHost(op, "it writes a variable that it reaches in a way of its own")
@@ -86,16 +92,22 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
         return result
 
     def go_on(carry: Any) -> Any:
-        carried, new, moved, ok = carry
+        carried, new, moved, ok, count = carry
         outputs, _, _, _ = test.run(all_operands(carried), *at(new, moved))
         if test.written or test.has_checks:
             raise NeedHost(op, "its condition does more than compute")
         # A failed check ends the loop: the step is run again by the interpreter, which words the error.
-        return jnp.logical_and(ok, jnp.asarray(outputs[0]).astype(bool).reshape(()))
+        result = jnp.logical_and(ok, jnp.asarray(outputs[0]).astype(bool).reshape(()))
+        return result & (count[0] < np.iinfo(np.int64).max) if count else result
 
     progress = [jnp.asarray(trace.consumed.get(r, 0), np.int64) for r in randoms]
-    carry = (start, [jnp.asarray(before[s]) for s in written], progress, jnp.asarray(True))
-    carried, new, moved, ok = lax.while_loop(go_on, step, carry)
+    # LLVM leaves a loop out that it can prove endless, as one that can't happen. With a limit it comes to an end: the
+    # check then has the interpreter run it.
+    count = [jnp.zeros((), np.int64)] if trips.most is None else []
+    carry = (start, [jnp.asarray(before[s]) for s in written], progress, jnp.asarray(True), count)
+    carried, new, moved, ok, count = lax.while_loop(go_on, step, carry)
+    if count:
+        trace.checks.append((count[0] < np.iinfo(np.int64).max, "an endless loop", errors.InternalError, op))
     for s, v in zip(written, new, strict=True):
         trace.values[s] = v
         trace.written[s] = None
@@ -105,6 +117,26 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     if trips.is_exact:
         _know_counters(result, operands, trips, growth)
     return result
+
+
+def _known(trace: Any, test: Function, moving: list[int], operands: Sequence[Any], tensor: Tensor) -> Any:
+    """Returns the value that a tensor of a condition has in all iterations, None if that isn't known."""
+    needed: dict[Operation, None] = {}
+    todo = [tensor._op]
+    while todo:
+        op = todo.pop()
+        if op not in needed:
+            needed[op] = None
+            todo.extend(t._op for t in op._inputs)
+    if any(test.inputs[i]._op in needed for i in moving) or not all(
+        op.kind.rules.get("lower") or op.type in ("Const", "Placeholder") for op in needed
+    ):
+        return None
+    part = Function("", test.graph, test.inputs, [tensor])
+    try:
+        return inline(trace.sub(dict(trace.values), dict(trace.consumed)), part, operands)[0]
+    except (NeedHost, NeedStatic, errors.OpError):
+        return None
 
 
 def _same_forms(op: Operation, carry: Any, result: Any) -> None:
@@ -175,8 +207,6 @@ def _of_known_size(given: StackedList) -> StackedList:
 def _most(trace: Any, op: Operation, trips: TripCount) -> int:
     if trips.most is not None:
         return trips.most
-    from headrace.runtime.trace import NeedStatic
-
     for i in trips.missing:
         raise NeedStatic(op._inputs[i], op)
     raise NeedHost(op, "how often it runs is not known")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,13 +37,16 @@ class TripCount:
     missing: list[int] = field(default_factory=list)
 
 
-def trip_count(test: Function, work: Function, operands: Sequence[Any]) -> TripCount:
+def trip_count(
+    test: Function, work: Function, operands: Sequence[Any], known: Callable[[Tensor], Any] = lambda t: None
+) -> TripCount:
     """Returns how often a loop runs.
 
     Args:
       test: Its condition.
       work: Its body.
       operands: What it starts with; NumPy arrays are known, anything else isn't.
+      known: Gives the value that a tensor of the condition has in all iterations, None if that isn't known.
     """
     found = TripCount()
     fixed = {i for i, (a, b) in enumerate(zip(work.inputs, work.outputs, strict=True)) if a is b}
@@ -55,7 +58,7 @@ def trip_count(test: Function, work: Function, operands: Sequence[Any]) -> TripC
     position = {t: i for i, t in enumerate(test.inputs)}
     is_exact = True
     for conjunct in _conjuncts(test.outputs[0]):
-        most = _iterations(conjunct, position, fixed, operands, found)
+        most = _iterations(conjunct, position, fixed, operands, found, known)
         if most is None:
             is_exact = False
         elif found.most is None or most < found.most:
@@ -105,7 +108,12 @@ def _conjuncts(tensor: Tensor) -> list[Tensor]:
 
 
 def _iterations(
-    conjunct: Tensor, position: dict[Tensor, int], fixed: set[int], operands: Sequence[Any], found: TripCount
+    conjunct: Tensor,
+    position: dict[Tensor, int],
+    fixed: set[int],
+    operands: Sequence[Any],
+    found: TripCount,
+    known: Callable[[Tensor], Any],
 ) -> int | None:
     """Returns in how many iterations a comparison of a counter with a limit holds."""
     op = conjunct._op
@@ -121,14 +129,17 @@ def _iterations(
     limit = _constant(b)
     if limit is None:
         place = position.get(b)
-        if place is None or place not in fixed:
+        if place is None:
+            value = known(b)
+        elif place in fixed:
+            value = operands[place]
+            if type(value) is not np.ndarray:
+                found.missing.append(place)
+        else:
             return None
-        if type(operands[place]) is not np.ndarray:
-            found.missing.append(place)
+        if type(value) is not np.ndarray or not _is_whole(value):
             return None
-        if not _is_whole(operands[place]):
-            return None
-        limit = int(operands[place])
+        limit = int(value)
     start, step = int(operands[counter]), found.counters[counter]
     with_equal = _COMPARISONS[kind][1]
     distance = limit - start if kind.startswith("Less") else start - limit
