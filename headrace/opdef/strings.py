@@ -40,6 +40,14 @@ def text(array: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+_ESCAPES = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}
+
+
+def escaped(data: bytes) -> str:
+    """Returns bytes as text in which what is not printable is written as in C."""
+    return "".join(_ESCAPES.get(b) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in data)
+
+
 def attr_bytes(value: Any) -> bytes:
     """Returns a string attr as bytes."""
     return value.encode() if isinstance(value, str) else bytes(value)

@@ -14,6 +14,8 @@ tf.image.random_flip_left_right(p(4, 5, 3), seed=5)
 tf.image.random_flip_up_down(p(2, 4, 5, 3))
 tf.image.random_flip_left_right(p(None, 4, 5, 3), seed=1)
 tf.image.random_flip_up_down(u())
+[tf.image.rot90(p(4, 5, 3)), tf.image.rot90(p(2, 4, 5, 3), k=2, name="r")]
+tf.image.rot90(u(), p(dtype="int32"))
 [tf.image.transpose(p(4, 5, 3)), tf.image.transpose_image(p(2, 4, 5, 3), name="t"), tf.image.transpose(u())]
 tf.image.transpose_image(p(4, 5))
 tf.image.central_crop(p(6, 5, 3), 0.5)

@@ -10,7 +10,7 @@ from headrace.dtypes import as_dtype
 from headrace.export import export
 from headrace.formats import bmp, gif, jpeg, png
 from headrace.opdef import op, raw
-from headrace.opdef.strings import attr_text, invalid
+from headrace.opdef.strings import attr_text, escaped, invalid
 from headrace.shapes import with_rank
 
 DecodeJpeg = op("""
@@ -110,13 +110,6 @@ def _scalar(contents) -> bytes:
     return contents.item()
 
 
-_ESCAPES = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}
-
-
-def _escaped(data: bytes) -> str:
-    return "".join(_ESCAPES.get(b) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in data)
-
-
 def _decode(contents, channels, *, wide=False, animated=False, **options) -> Any:
     """Returns the pixels of whatever the file is."""
     if channels not in (0, 1, 3, 4):
@@ -134,7 +127,7 @@ def _decode(contents, channels, *, wide=False, animated=False, **options) -> Any
         return out[None] if animated else out
     if data.startswith(b"GIF8"):
         return _decode_gif(data, channels, wide, animated)
-    found = f"unknown format starting with '{_escaped(data[:16])}'" if data else "empty file"
+    found = f"unknown format starting with '{escaped(data[:16])}'" if data else "empty file"
     invalid(f"Expected image (JPEG, PNG, or GIF), got {found}")
 
 
