@@ -140,14 +140,12 @@ def nodes(tf, graph):
     }
     proto = graph.as_graph_def()
     rows = [_row(tf, node, shapes.get(node.name)) for node in proto.node]
-    for function in sorted(proto.library.function, key=lambda f: _numbered(f.signature.name)):
-        rows.append("function " + _name(function.signature.name))
-        rows += ["  " + _row(tf, node, None) for node in function.node_def]
-    return rows
-
-
-def _numbered(name):
-    return [int(n) for n in re.findall(r"\d+", name)]
+    functions = [
+        ["function " + _name(function.signature.name)]
+        + ["  " + _row(tf, node, None) for node in function.node_def]
+        for function in proto.library.function
+    ]
+    return rows + [row for function in sorted(functions) for row in function]
 
 
 def _name(function):

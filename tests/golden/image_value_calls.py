@@ -4,6 +4,8 @@
 unknown, and `g(y, x)` is the gradient of the sum of y.
 """
 
+# ruff: noqa: E501  (a call is a line)
+
 CALLS = """
 tf.image.flip_left_right(i(2, 3, 1))
 tf.image.flip_up_down(f(i(1, 2, 3, 1)))
