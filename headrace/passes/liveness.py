@@ -94,6 +94,7 @@ class Liveness:
         self.loops: dict[Loop, Condition] = {}
         self._outputs: dict[Tensor, Condition] = {}
         self._predicates: dict[Tensor, Literal] = {}
+        self._known: Alternative = frozenset()  # what holds wherever the loop that is looked at runs
         self._add(structure.root)
 
     def of(self, t: Tensor) -> Condition:
@@ -124,7 +125,11 @@ class Liveness:
             self.nodes[op] = self._all_inputs(op)
             entered = both(entered, self.nodes[op])
         self.loops[loop] = entered
+        outside = self._known
+        if len(entered) == 1:
+            self._known |= next(iter(entered))
         self._add(loop)
+        self._known = outside
 
     def _all_inputs(self, op: Operation) -> Condition:
         found = ALWAYS
@@ -152,7 +157,13 @@ class Liveness:
             if op.type in SWITCHES:
                 pred, sense = self.predicate(self._structure.inputs(op)[1])
                 for i, t in enumerate(op._outputs):
-                    self._outputs[t] = both(found, frozenset([frozenset([(pred, sense == bool(i))])]))
+                    literal = pred, sense == bool(i)
+                    if literal in self._known:
+                        self._outputs[t] = found
+                    elif (pred, not literal[1]) in self._known:
+                        self._outputs[t] = frozenset()
+                    else:
+                        self._outputs[t] = both(found, frozenset([frozenset([literal])]))
 
     # -- predicates --------------------------------------------------------------------------------------------
     def predicate(self, t: Tensor) -> Literal:

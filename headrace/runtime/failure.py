@@ -8,6 +8,7 @@ from typing import Any
 from headrace import errors
 from headrace.graph import Operation
 from headrace.graph import traceback as frames
+from headrace.passes.targets import origin
 from headrace.shapes import to_text
 
 _PYTHON_ERRORS: tuple[tuple[type[BaseException], Any], ...] = (
@@ -37,6 +38,7 @@ def at_node(error: BaseException, op: Operation, operands: Sequence[Any] | None 
         message = str(error) if cls is not errors.UnknownError else f"{type(error).__name__}: {error}"
     else:
         return error  # KeyboardInterrupt and the like
+    op = origin(op)
     made = cls(lambda: op.node_def, op, describe(message, op, operands))
     made.__cause__ = error if not isinstance(error, errors.OpError) else error.__cause__
     return made  # type: ignore[no-any-return]

@@ -24,7 +24,7 @@ from headrace.runtime.cluster import CheckFailed, Cluster, NeedStatic, can_lower
 from headrace.runtime.context import Step
 from headrace.runtime.failure import at_node
 from headrace.runtime.frames import NoValue
-from headrace.runtime.functions import NeedHost
+from headrace.runtime.functions import NeedHost, can_call
 from headrace.runtime.kernel import Kernel, needs_program
 from headrace.runtime.region_nodes import has_control_flow, rewrite
 from headrace.runtime.state import SessionState
@@ -100,7 +100,7 @@ class Plan:
         self._waits: dict[Operation, list[Operation]] = {}
         wanted = fetches
         if has_control_flow(self.ops):
-            rewritten = rewrite(self.ops, fetches, fed, self._late)
+            rewritten = rewrite(self.ops, fetches, fed, self._late, tier != "interpret")
             self.ops, self._late, self._waits = rewritten.ops, rewritten.late, rewritten.waits
             wanted = [rewritten.stand_ins.get(t, t) for t in fetches]
         self._wanted = wanted
@@ -136,6 +136,7 @@ class Plan:
         self._reads_fetch = [t._dtype.is_ref for t in fetches]
         self._feed_slots = [self._slots[t] for t in feeds]
         self.only_interpret = ""
+        self._has_calls = any(can_call(op) for op in self._rest)
         self.has_cluster_ops = any(can_lower(op) for op in self._rest)
         # The interpreter compiles a program of its own for each of these; beyond some number it is quicker to
         # compile them all at once, even for a single run.
@@ -169,7 +170,7 @@ class Plan:
         step = step or Step(self.state)
         step.feeds = feed_values
         step.tier = self.tier
-        if self._compile_now(feed_values):
+        if self._compile_now(step, feed_values):
             values = self._run_stages(step, feed_values)
         else:
             values = self._interpret(step, feed_values)
@@ -189,7 +190,7 @@ class Plan:
 
     def call(self, step: Step, arguments: list[Any]) -> list[Any]:
         """Runs the plan as a function's body within a step; arguments and results may be on any device."""
-        if self._compile_now(arguments, _WORTH_COMPILING_S):
+        if self._compile_now(step, arguments, _WORTH_COMPILING_S):
             values = self._run_stages(step, arguments)
         else:
             start = time.monotonic()
@@ -204,10 +205,12 @@ class Plan:
             out.append(v)
         return out
 
-    def _compile_now(self, feed_values: list[Any], worth_s: float = 0.0) -> bool:
+    def _compile_now(self, step: Step, feed_values: list[Any], worth_s: float = 0.0) -> bool:
         """Says whether to compile for feeds of these shapes, once interpreting took longer than `worth_s` seconds."""
         if self.tier == "interpret" or self.only_interpret or not self.has_cluster_ops:
             return False
+        if step.deadline is not None and self._has_calls:
+            return False  # a compiled loop can't be stopped
         if self.tier == "compile" or self._is_heavy:
             return True
         if self._interpreted_s < worth_s:

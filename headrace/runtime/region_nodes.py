@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.graph import Operation, Tensor
+from headrace.graph import Graph, Operation, Tensor
 from headrace.opdef import notation
 from headrace.opdef.call import Plan as Arguments
 from headrace.opdef.rules import Rule
 from headrace.passes.access import Access, Late, access_of, source
+from headrace.passes.functionalize import functionalized
 from headrace.passes.liveness import Liveness
 from headrace.passes.loops import CONTROL_FLOW, Structure
 from headrace.passes.regions import Region, regions
+from headrace.passes.targets import Resists
 from headrace.runtime.frames import FrameProgram
 
 _SIGNATURE = """
@@ -46,40 +49,83 @@ def has_control_flow(ops: Iterable[Operation]) -> bool:
     return any(op.type in CONTROL_FLOW for op in ops)
 
 
-def rewrite(ops: list[Operation], fetches: Sequence[Tensor], fed: set[Tensor], late: Late) -> Rewritten:
-    """Replaces each region by one node that runs it.
+def rewrite(
+    ops: list[Operation], fetches: Sequence[Tensor], fed: set[Tensor], late: Late, functional: bool
+) -> Rewritten:
+    """Replaces each region by nodes that a plan can run.
 
     Args:
       ops: The nodes of a step, in an order in which they can run.
       fetches: The tensors that the step returns.
       fed: Tensors that are given.
       late: What `late_reads` says of the nodes.
+      functional: Whether to give regions their functional form where they have one. Otherwise, and for the others,
+        one node runs a whole region.
 
     Raises:
       InvalidArgumentError: Frames are put together wrongly; the message names the node.
     """
     structure = Structure(ops, fed, late)
-    parts = regions(structure, Liveness(structure))
+    liveness = Liveness(structure)
+    parts = regions(structure, liveness)
     out = Rewritten([], dict(late))
     nodes: dict[Operation, Operation] = {}
     labels = {t: i for i, t in enumerate(fetches) if t not in fed}
     home = {op: part for part in parts for op in (part.nodes() if isinstance(part, Region) else [part])}
     used = {t for op in ops for t in structure.inputs(op) if t not in fed and home[t._op] is not home[op]}
+    around = _graph_for_functions(ops[0]._graph)
     for part in parts:
-        if isinstance(part, Region):
-            node = _region_node(part, structure, used, labels, out)
-            nodes.update(dict.fromkeys(part.nodes(), node))
-            part_ops = [node]
-        else:
-            part_ops = [part]
-        for op in part_ops:
-            inputs = structure.inputs(op)
-            if not out.stand_ins.keys().isdisjoint(inputs):
-                out.late[op] = tuple(out.stand_ins.get(t, t) for t in inputs)
-            if any(c in nodes for c in op._control_inputs):
-                out.waits[op] = list(dict.fromkeys(nodes.get(c, c) for c in op._control_inputs))
-            out.ops.append(op)
+        if not isinstance(part, Region):
+            _place(part, structure.inputs(part), part._control_inputs, out, nodes)
+            continue
+        inside = set(part.nodes())
+        asked = [
+            t
+            for op in ops
+            if op in inside
+            for t in op._outputs
+            if t not in fed and (t in labels or t in used)
+        ]
+        target = None
+        if functional:
+            with contextlib.suppress(Resists):
+                target = functionalized(part.items, structure, liveness, set(asked), around)
+        if target is None:
+            node = _region_node(part, structure, asked, labels, out)
+            _place(node, node._inputs, node._control_inputs, out, nodes)
+            nodes.update(dict.fromkeys(inside, node))
+            continue
+        for op in target.ops:
+            _place(op, target.late.get(op, op._inputs), target.waits.get(op, op._control_inputs), out, nodes)
+        out.stand_ins.update({t: target.value(t) for t in asked if target.value(t) is not t})
+        nodes.update(target.nodes)
     return out
+
+
+def _place(
+    op: Operation,
+    inputs: Sequence[Tensor],
+    waits: list[Operation],
+    out: Rewritten,
+    nodes: dict[Operation, Operation],
+) -> None:
+    """Adds a node to a step, with what stands in for what it takes from regions."""
+    mine = tuple(out.stand_ins.get(t, t) for t in inputs)
+    if mine != op._inputs:
+        out.late[op] = mine
+    awaited = list(dict.fromkeys(nodes.get(c, c) for c in waits))
+    if awaited != op._control_inputs:
+        out.waits[op] = awaited
+    out.ops.append(op)
+
+
+def _graph_for_functions(graph: Graph) -> Graph:
+    """Returns a graph for nodes that stand for regions: it knows the functions of the program's graph and theirs."""
+    around = Graph()
+    around._functions = dict(graph._functions)
+    around._derived_functions = graph._derived_functions
+    around._function_gradients = graph._function_gradients
+    return around
 
 
 class _RegionKind:
@@ -102,10 +148,9 @@ class _RegionKind:
 
 
 def _region_node(
-    region: Region, structure: Structure, used: set[Tensor], labels: dict[Tensor, int], out: Rewritten
+    region: Region, structure: Structure, asked: list[Tensor], labels: dict[Tensor, int], out: Rewritten
 ) -> Operation:
     inside = set(region.nodes())
-    asked = [t for op in structure.ops if op in inside for t in op._outputs if t in labels or t in used]
     program = FrameProgram(region, structure, asked, labels)
     first = min(inside, key=lambda op: op._id)
     attrs = {

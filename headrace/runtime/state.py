@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from headrace.graph import Operation
+from headrace.passes.targets import origin
 from headrace.resources.manager import ResourceManager
 from headrace.resources.random import RandomState
 
@@ -26,6 +27,7 @@ class SessionState:
 
     def stream(self, op: Operation) -> RandomState:
         """Returns the random stream of a node, started by its seeds the first time."""
+        op = origin(op)
         found = self._streams.get(op)
         if found is None:
             with self.lock:
@@ -36,6 +38,7 @@ class SessionState:
 
     def node_object(self, op: Operation, make: Any) -> Any:
         """Returns an object that belongs to a node for the session's life, made the first time."""
+        op = origin(op)
         found = self._objects.get(op)
         if found is None:
             with self.lock:

@@ -223,13 +223,18 @@ def test_time_is_up(session):
     assert time.monotonic() - start < 5
 
 
+@pytest.mark.parametrize("session", ["interpret", "auto"], indirect=True)
 def test_an_interrupt_ends_an_endless_loop(session):
+    # Compiled at once it would be left out: XLA takes it that a loop without effects comes to an end.
     out = loop(3, step=0)[3]
     main = threading.main_thread().ident
     timer = threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        session.run(out)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            session.run(out)
+    finally:
+        timer.cancel()
 
 
 # -- state -----------------------------------------------------------------------------------------------------
