@@ -115,7 +115,7 @@ def cases(tf, raw, channels_first):
                     padding="SAME",
                     data_format=three[at],
                 )
-            ),  # fmt: skip
+            ),
             [(1, 3, 4, 5, 2)],
             ties=kind.startswith("Max"),
         )
@@ -151,7 +151,7 @@ def cases(tf, raw, channels_first):
                     is_training=False,
                     data_format=two[at],
                 )[0]
-            ),  # fmt: skip
+            ),
             [(2, 3, 4, 3), (3,), (3,)],
         )
     yield "lrn", lambda x: raw.LRN(input=x, depth_radius=2, bias=1.5, alpha=0.3, beta=0.7), [(2, 2, 3, 7)], {}
