@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import errors
+from headrace.export import NAMES
 from headrace.graph import name_scope
-from headrace.opdef import convert_n_to_tensor, export, op, raw
+from headrace.opdef import convert_n_to_tensor, convert_to_tensor, export, op, raw
+from headrace.opdef.strings import escaped
 
 Assert = op("""
     Assert(condition: bool, data: T) -> ()
@@ -52,7 +54,7 @@ def summary(value, most):
 
 def _element(v):
     if isinstance(v, bytes):
-        return v.decode("utf-8", "backslashreplace")
+        return escaped(v)
     if isinstance(v, (bool, np.bool_)):
         return "1" if v else "0"
     if isinstance(v, (float, np.floating)):
@@ -97,7 +99,17 @@ def assert_that(condition, data, summarize=None, name=None):
       name: A name for the operation.
     """
     with name_scope(name, "Assert", [condition, data]):
-        convert_n_to_tensor(
-            data
-        )  # TensorFlow looks at their types first; the nodes of Python values stay in the graph
-        return raw.Assert(condition, data, summarize=3 if summarize is None else summarize, name="Assert")
+        most = 3 if summarize is None else summarize
+
+        def refuse():
+            return raw.Assert(condition, data, summarize=most, name="Assert")
+
+        # TensorFlow looks at their types first; the nodes of Python values stay in the graph.
+        if all(t.dtype.base_dtype.name in _CHEAP for t in convert_n_to_tensor(data)):
+            return refuse()
+        # The data are looked at only where the condition does not hold.
+        condition = convert_to_tensor(condition, name="Condition")
+        return NAMES["cond"](condition, NAMES["no_op"], refuse, name="AssertGuard").op
+
+
+_CHEAP = ("string", "int32")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
-import traceback
-import weakref
-
 import numpy as np
 
 from headrace import errors
 from headrace.dtypes import as_dtype
-from headrace.graph import get_default_graph
 from headrace.opdef import export, op, raw
+from headrace.opdef.python_functions import find, raised, register
 from headrace.opdef.strings import attr_text
 
 PyFunc = op("""
@@ -35,40 +30,12 @@ PyFuncStateless = op("""
 """, grad=None)  # fmt: skip
 
 
-class _Registered:
-    """A function under its token; it lives as long as the graph that uses it."""
-
-    def __init__(self, function):
-        self.function = function
-
-
-_functions: weakref.WeakValueDictionary[str, _Registered] = weakref.WeakValueDictionary()
-_numbers = itertools.count()
-_lock = threading.Lock()
-
-
-def register(function) -> str:
-    """Keeps a function with the default graph and returns the token that nodes know it by."""
-    with _lock:
-        token = f"pyfunc_{next(_numbers)}"
-    held = _Registered(function)
-    _functions[token] = held
-    get_default_graph().__dict__.setdefault("_python_functions", []).append(held)
-    return token
-
-
 @PyFunc.shape
 @PyFuncStateless.shape
 def py_func_shape(input, *, Tout):
     return [None] * len(Tout)
 
 
-_RAISED = (
-    ((TypeError, ValueError), errors.InvalidArgumentError),
-    (StopIteration, errors.OutOfRangeError),
-    (MemoryError, errors.ResourceExhaustedError),
-    (NotImplementedError, errors.UnimplementedError),
-)
 _SPELT = {"float32": "float", "float64": "double", "float16": "half"}
 
 
@@ -76,16 +43,13 @@ _SPELT = {"float32": "float", "float64": "double", "float16": "half"}
 @PyFuncStateless.host
 def py_func_host(input, *, token, Tout, ctx):
     token = attr_text(token)
-    held = _functions.get(token)
-    if held is None:
-        raise errors.InvalidArgumentError(None, None, f"callback {token} is not found")
+    held = find(token)
     try:
         result = held.function(*[x[()] if not x.ndim else x for x in map(np.asarray, input)])
     except errors.OpError:
         raise
     except Exception as e:
-        kind = next((k for classes, k in _RAISED if isinstance(e, classes)), errors.UnknownError)
-        raise kind(None, None, f"{type(e).__name__}: {e}\n{traceback.format_exc()}") from e
+        raise raised(e) from e
     values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
     if len(values) != len(Tout):
         raise errors.InvalidArgumentError(
@@ -152,7 +116,8 @@ def py_func(func, inp, Tout, stateful=True, name=None):
     is_list = isinstance(Tout, (list, tuple))
     types = [as_dtype(t) for t in (Tout if is_list else [Tout])]
     kind = raw.PyFunc if stateful else raw.PyFuncStateless
-    results = kind(list(inp), token=register(func), Tout=types, name=name)
+    inputs = list(inp) if isinstance(inp, tuple) else inp
+    results = kind(inputs, token=register(func), Tout=types, name=name)
     if is_list:
         return results
     return results[0]
