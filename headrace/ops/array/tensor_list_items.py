@@ -6,10 +6,10 @@ import numpy as np
 
 from headrace import errors, shapes
 from headrace.opdef import nodes, op, raw
+from headrace.opdef.element_shapes import as_operand
 from headrace.ops.array.tensor_list_shapes import (
     EXPECTED,
     READ,
-    as_operand,
     check_dtype,
     check_places,
     check_type,

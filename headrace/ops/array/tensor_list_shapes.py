@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace import dtypes, errors, shapes
 from headrace.lazy import jnp
-from headrace.opdef import constant_node, constant_value
+from headrace.opdef import constant_value
 from headrace.opdef.infer import operand_index
 from headrace.resources.tensor_list import shape_text
 
@@ -47,16 +47,6 @@ def element_shape_of(ctx, operand="element_shape"):
     if dims is not None and len(dims) > 1:
         raise ValueError(f"Shape must be at most rank 1 but is rank {len(dims)}")
     return ctx.as_shape(operand)
-
-
-def as_operand(dims):
-    """Returns a partial shape as what an element_shape operand takes: -1 stands for what is not known."""
-    if dims is None:
-        return -1
-    if not dims:
-        # An empty list has no type of its own.
-        return constant_node(np.zeros([0], np.int32), dtypes.int32)
-    return [-1 if d is None else d for d in dims]
 
 
 def held(ctx, operand="input_handle"):

@@ -12,8 +12,8 @@ from headrace.graph import Operation, Tensor, get_default_graph
 from headrace.graph.func_graph import FuncGraph, Function
 from headrace.opdef import constant_node, convert_to_tensor, raw
 from headrace.opdef.bodies import add_function, function_name, identities
+from headrace.opdef.element_shapes import as_operand
 from headrace.opdef.functions import called_functions
-from headrace.ops.array.tensor_list_shapes import as_operand
 
 _FIRST = 3  # a gradient loop's own variables: its counter, the forward loop's maximum, how often that ran
 

@@ -9,7 +9,7 @@ from headrace.dtypes import as_dtype
 from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.opdef import constant_node, constant_value, convert_to_tensor, export, raw
-from headrace.ops.array.tensor_list_shapes import as_operand
+from headrace.opdef.element_shapes import as_operand
 from headrace.tensor_shape import TensorShape, to_tuple
 
 
