@@ -1,0 +1,159 @@
+"""Runs the frozen graphs of the PyPI package foolnltk 0.1.7 (segmentation, tagging, entities of Chinese text).
+
+The graphs are bidirectional LSTMs written by TensorFlow 1 with its loops. The script downloads the package (60 MB) into
+a folder, runs 50 sentences through each graph, alone and in padded batches, and compares what comes out with
+tests/golden/foolnltk.json, which TensorFlow 1.15.5 recorded:
+
+    python tests/programs/frozen/foolnltk.py [FOLDER]              compares headrace with the golden file
+    scripts/oracle tests/programs/frozen/foolnltk.py FOLDER record   records it
+
+It needs the network and is no part of the test suite.
+"""
+
+import io
+import json
+import os
+import pathlib
+import sys
+import tarfile
+import tempfile
+import time
+import urllib.request
+import zipfile
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[2])]
+from sentences import SENTENCES
+
+GOLDEN = HERE.parents[1] / "golden" / "foolnltk.json"
+MODELS = {"seg": ("char_map", "seg_map"), "ner": ("char_map", "ner_map"), "pos": ("word_map", "pos_map")}
+TOLERANCE = 1e-5  # of sums of logits, relative to the sum of their absolute values
+
+
+def package(folder):
+    """The package's files: downloaded once, found in the folder afterwards."""
+    path = folder / "foolnltk-0.1.7.tar.gz"
+    if not path.exists():
+        with urllib.request.urlopen("https://pypi.org/pypi/foolnltk/0.1.7/json") as answer:
+            urls = [u["url"] for u in json.load(answer)["urls"] if u["packagetype"] == "sdist"]
+        with urllib.request.urlopen(urls[0]) as answer:
+            path.write_bytes(answer.read())
+    with tarfile.open(str(path)) as archive:
+        names = ["map.zip"] + [model + ".pb" for model in MODELS]
+        return {n: archive.extractfile("foolnltk-0.1.7/data/" + n).read() for n in names}
+
+
+def best_path(scores, transitions):
+    """The most likely tags of one sentence: each step's scores, and those of one tag after another."""
+    so_far = scores[0]
+    back = []
+    for row in scores[1:]:
+        total = so_far[:, None] + transitions
+        back.append(total.argmax(0))
+        so_far = total.max(0) + row
+    path = [int(so_far.argmax())]
+    for choices in reversed(back):
+        path.append(int(choices[path[-1]]))
+    return path[::-1]
+
+
+def tags_of(logits, transitions, length, tags):
+    small = -1000.0
+    rows = np.concatenate([logits[:length], np.full([length, 1], small)], 1)
+    start = np.array([[small] * tags + [0.0]])
+    return best_path(np.concatenate([start, rows]), transitions)[1:]
+
+
+def run(tf, files):
+    """What the graphs give: model -> [tags, sum of logits, sum of their absolute values] for each sentence."""
+    maps = json.loads(
+        zipfile.ZipFile(io.BytesIO(files["map.zip"])).read("all_map.json").decode().splitlines()[0]
+    )
+    out, arrays = {}, {}
+    words = None
+    for model, (ids, tags) in MODELS.items():
+        graph_def = tf.GraphDef()
+        graph_def.ParseFromString(files[model + ".pb"])
+        number, names = maps[ids], maps[tags]
+        with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+            tf.import_graph_def(graph_def, name="prefix")
+
+            def fetch(batch):
+                lengths = [len(text) for text in batch]
+                rows = [[number.get(w, number["<OOV>"]) for w in text] for text in batch]
+                rows = [row + [0] * (max(lengths) - len(row)) for row in rows]
+                feed = {
+                    "prefix/char_inputs:0": np.array(rows, np.int32),
+                    "prefix/lengths:0": lengths,
+                    "prefix/dropout:0": 1.0,
+                }
+                logits, transitions = session.run(
+                    ["prefix/project/logits:0", "prefix/crf_loss/transitions:0"], feed
+                )
+                found = []
+                for row, length in zip(logits, lengths):
+                    path = tags_of(row, transitions, length, len(names))
+                    found.append(
+                        [
+                            path,
+                            float(row[:length].astype(float).sum()),
+                            float(np.abs(row[:length]).astype(float).sum()),
+                        ]
+                    )
+                arrays.setdefault(model, []).append(logits)
+                return found
+
+            texts = words if model == "pos" else SENTENCES
+            start = time.time()
+            alone = [fetch([text])[0] for text in texts]
+            took = time.time() - start
+            batches = [row for i in range(0, 50, 10) for row in fetch(texts[i : i + 10])]
+            print("%s: %d sentences, one at a time: %.2f s" % (model, len(texts), took))
+            out[model] = {"alone": alone, "batches": batches}
+            if model == "seg":
+                words = [_words(text, row[0], names) for text, row in zip(SENTENCES, alone)]
+    return out, arrays
+
+
+def _words(text, path, names):
+    words, word = [], ""
+    for character, tag in zip(text, path):
+        word += character
+        if names.get(str(tag)) not in ("B", "M"):
+            words.append(word)
+            word = ""
+    return words + ([word] if word else [])
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
+    recording = sys.argv[2:3] == ["record"]
+    if recording:
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+        import tensorflow.compat.v1 as tf
+    else:
+        import headrace as tf
+    found, arrays = run(tf, package(folder))
+    if os.environ.get("FOOLNLTK_ARRAYS"):
+        flat = {"%s_%d" % (m, i): v for m, rows in arrays.items() for i, v in enumerate(rows)}
+        np.savez(os.environ["FOOLNLTK_ARRAYS"], **flat)
+    if recording:
+        lines = [json.dumps(m) + ": " + json.dumps(rows, separators=(",", ":")) for m, rows in found.items()]
+        GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        return 0
+    golden = json.loads(GOLDEN.read_text())
+    wrong = 0
+    for model, ways in golden.items():
+        for way, rows in ways.items():
+            for i, (want, got) in enumerate(zip(rows, found[model][way])):
+                same = want[0] == got[0] and abs(want[1] - got[1]) <= TOLERANCE * want[2]
+                if not same:
+                    wrong += 1
+                    print("%s, %s, sentence %d: %s instead of %s" % (model, way, i, got, want))
+    print("all as TensorFlow" if not wrong else "%d differ" % wrong)
+    return int(wrong > 0)
+
+
+sys.exit(main())
