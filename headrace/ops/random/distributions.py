@@ -76,12 +76,30 @@ def uniform_int(
     # One-element arrays, because these differences and sums wrap around.
     low = xp.asarray(low).astype(dtype).astype(unsigned).reshape(1)
     high = xp.asarray(high).astype(dtype).astype(unsigned).reshape(1)
-    if dtype.itemsize == 4:
-        bits = philox.words(key, counter, count, xp)
-    else:
-        pairs = philox.words(key, counter, 2 * count, xp).reshape(-1, 2).astype(np.uint64)
-        bits = pairs[:, 0] | (pairs[:, 1] << np.uint64(32))
+    bits = _bits(key, counter, count, dtype, xp)
     return (bits % (high - low) + low).astype(dtype).reshape(tuple(shape))
+
+
+def full_int(key: Any, counter: Any, shape: Sequence[int], dtype: Any, xp: Any = np) -> Any:
+    """Returns integers of which every bit is random.
+
+    Args:
+      key: A uint32[2] key.
+      counter: A uint32[4] counter.
+      shape: The static shape of the result.
+      dtype: int32, uint32, int64 or uint64.
+      xp: The array namespace.
+    """
+    dtype = np.dtype(dtype)
+    return _bits(key, counter, math.prod(shape), dtype, xp).astype(dtype).reshape(tuple(shape))
+
+
+def _bits(key: Any, counter: Any, count: int, dtype: np.dtype, xp: Any) -> Any:
+    """Returns unsigned random integers as wide as `dtype`."""
+    if dtype.itemsize == 4:
+        return philox.words(key, counter, count, xp)
+    pairs = philox.words(key, counter, 2 * count, xp).reshape(-1, 2).astype(np.uint64)
+    return pairs[:, 0] | (pairs[:, 1] << np.uint64(32))
 
 
 def normal(key: Any, counter: Any, shape: Sequence[int], dtype: Any, xp: Any = np) -> Any:
@@ -122,6 +140,14 @@ def truncated_normal(key: Any, counter: Any, shape: Sequence[int], dtype: Any, x
 def normals_from_blocks(blocks: Any, dtype: Any, xp: Any = np) -> Any:
     """Returns the normal numbers of blocks, uint32[..., 4], along the last axis: four, or two of float64."""
     return _normals(blocks, np.dtype(dtype), xp)
+
+
+def uniforms_from_blocks(blocks: Any, dtype: Any) -> Any:
+    """Returns the uniform numbers of blocks, uint32[..., 4], along the last axis: four, or two of float64."""
+    dtype = np.dtype(dtype)
+    if dtype == np.float64:
+        return _double(blocks[..., 0::2], blocks[..., 1::2])
+    return _narrow_uniform(blocks, dtype).astype(dtype)
 
 
 def doubles_from_words(first: Any, second: Any) -> Any:

@@ -116,6 +116,36 @@ def random_gamma_cases(case):
     case.fails("[1,1];[]", match="must be rank 1")
 
 
+RandomPoisson = op(f"""
+    RandomPoisson(shape: S, rate: dtype) -> (output: dtype)
+      seed: int = 0
+      seed2: int = 0
+      S: {INDEX}
+      dtype: {{half, float, double}}
+      stateful
+      deprecated 25
+
+    Poisson numbers of the type of the rates: the first version of RandomPoissonV2.
+""", shape=samples_shape)  # fmt: skip
+
+
+@RandomPoisson.host
+def random_poisson_v1_host(shape, rate, *, dtype, ctx):
+    return _sampled(rejection.poisson, shape, rate, dtype.storage, ctx)
+
+
+@RandomPoisson.cases
+def random_poisson_v1_cases(case):
+    case(
+        np.array([2], np.int32),
+        np.array([3.0, 40.0]),
+        seed=1,
+        seed2=2,
+        gives=np.array([[2.0, 34.0], [2.0, 36.0]]),
+    )
+    case.shapes("[1];[2]", "[?,2]")
+
+
 @RandomPoissonV2.cases
 def random_poisson_cases(case):
     shape = np.array([2], np.int32)
