@@ -19,6 +19,9 @@ from headrace.opdef.functions import called_functions
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import Step
 
+# A loop that has been interpreted for so long is compiled, from where it is, rather than run on.
+_WORTH_COMPILING_S = 0.25
+
 
 class NeedHost(Exception):
     """A node that calls functions can't be part of a cluster after all."""
@@ -87,13 +90,51 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
     function = function_named(op._graph, body.name)
     values = host_arguments(function, operands)
     unmoved = [i for i, (a, b) in enumerate(zip(function.inputs, function.outputs, strict=True)) if a is b]
+    start = time.monotonic()
+    may_compile = step.tier == "auto"
     while branch_index(test.call(step, values)[0]):
+        if may_compile and time.monotonic() - start > _WORTH_COMPILING_S:
+            may_compile = False
+            rest = _compiled_rest(step, op, values)
+            if rest is not None:
+                return rest
         before, values = values, work.call(step, values)
         for i in unmoved:
             values[i] = before[i]  # a reference stays one
         if step.deadline is not None and time.monotonic() > step.deadline:
             raise errors.DeadlineExceededError(None, None, "Timed out waiting for the step to finish")
     return values
+
+
+def _compiled_rest(step: Step, op: Operation, values: Sequence[Any]) -> list[Any] | None:
+    """Runs what is left of a loop as a program of its own; returns None, and nothing has happened, if it can't be."""
+    from headrace.runtime.cluster import CheckFailed, Cluster
+    from headrace.runtime.trace import can_lower
+
+    if not can_lower(op):
+        return None
+
+    def make() -> Cluster:
+        # Several loop variables may start with one tensor, so each has an input of its own.
+        inputs = tuple(Tensor(t._op, t.value_index, t._dtype.base_dtype, t._dims) for t in op._inputs)
+        return Cluster([op], list(inputs), list(op._outputs), frozenset(inputs), {op: inputs})
+
+    cluster = step.state.node_object(op, make)
+    try:
+        found = cluster.run(step, dict(zip(cluster.inputs, values, strict=True)))
+    except (
+        NeedHost,
+        NeedStatic,
+        CheckFailed,
+        errors.OpError,
+        TypeError,
+        ValueError,
+        NotImplementedError,
+    ) as e:
+        if isinstance(e, errors.DeadlineExceededError):
+            raise
+        return None
+    return [found[t] for t in op._outputs]
 
 
 # -- in a cluster --------------------------------------------------------------------------------------------

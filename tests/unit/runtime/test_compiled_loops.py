@@ -1,5 +1,7 @@
 """Loops with lists, random numbers and checks are part of one compiled step, and give what the interpreter gives."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -188,3 +190,24 @@ def test_trip_counts():
 
         found = trip_count(*called_functions(node), [np.array(v, np.int32) for v in (0, -1, 1, 11)])
         assert found.most == 4 and not found.is_exact and found.counters[2] == 3
+
+
+def test_a_long_loop_is_compiled_from_where_it_is(monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", "auto")
+    with tf.Graph().as_default(), tf.Session() as session:
+        n = tf.placeholder(tf.int32, [])
+        zero = tf.zeros([])
+        # Two variables that start with one tensor, and a variable that the body writes.
+        count = tf.get_variable("count", initializer=0, use_resource=True)
+
+        def body(i, a, b):
+            with tf.control_dependencies([count.assign_add(1)]):
+                return i + 1, a + 0.5, b - 0.25
+
+        found = tf.while_loop(lambda i, a, b: i < n, body, (0, zero, zero))
+        session.run(tf.global_variables_initializer())
+        # Some 150 us an iteration in the interpreter: more than a minute if it went on.
+        start = time.monotonic()
+        assert session.run(found, {n: 400_000}) == (400_000, 200_000.0, -100_000.0)
+        assert time.monotonic() - start < 40
+        assert session.run(count) == 400_000
