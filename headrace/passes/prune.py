@@ -27,6 +27,8 @@ def needed(
       InvalidArgumentError: The nodes form a cycle.
     """
     fed = set(feeds)
+    # Who waits for a placeholder waits for what it is fed.
+    given = {t._op for t in fed if t._op.type in ("Placeholder", "PlaceholderV2")}
     found: set[Operation] = set()
     stack = [t._op for t in fetches if t not in fed]
     stack.extend(targets)
@@ -45,21 +47,23 @@ def needed(
                 if before not in found:
                     stack.append(before)
         for before in op._control_inputs:
+            if before in given:
+                continue
             if before._id >= number:
                 ordered = False
             if before not in found:
                 stack.append(before)
     if ordered:
         return sorted(found, key=lambda op: op._id)
-    return _topological(found, fed)
+    return _topological(found, fed, given)
 
 
-def _topological(ops: set[Operation], fed: set[Tensor]) -> list[Operation]:
+def _topological(ops: set[Operation], fed: set[Tensor], given: set[Operation]) -> list[Operation]:
     waiting: dict[Operation, int] = {}
     after: dict[Operation, list[Operation]] = {}
     for op in ops:
         before = {t._op for t in op._inputs if t not in fed and not is_back_edge(t._op, op)}
-        before.update(op._control_inputs)
+        before.update(b for b in op._control_inputs if b not in given)
         waiting[op] = len(before)
         for b in before:
             after.setdefault(b, []).append(op)
