@@ -212,7 +212,7 @@ class TensorArray:
         if self.dtype.storage.hasobject:
             raise invalid(f"tensor_array::TensorSetZero type not supported: {self.dtype.name}")
         element.shape, element.written = shape, True  # type: ignore[assignment]
-        return np.zeros(shape, self.dtype.storage)  # type: ignore[arg-type]
+        return np.zeros(shape, self.dtype.storage)
 
     def read_many(self, indices: Sequence[int]) -> list[Any]:
         """Returns several elements.

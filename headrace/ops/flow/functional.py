@@ -124,7 +124,8 @@ def map_fn(
             values = fn(pack_in([array.read(i) for array in rows]))
             check_same(elems if dtype is None else dtype, values)
             flat = flatten(values)
-            return (i + 1, [array.write(i, v) for array, v in zip(arrays, flat, strict=True)])
+            arrays = [array.write(i, v) for array, v in zip(arrays, flat, strict=True)]
+            return (i + 1, arrays)
 
         _, results = NAMES["while_loop"](
             lambda i, _: i < n,
