@@ -25,7 +25,8 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[2])]
-from sentences import SENTENCES
+
+from sentences import SENTENCES  # noqa: E402
 
 GOLDEN = HERE.parents[1] / "golden" / "foolnltk.json"
 MODELS = {"seg": ("char_map", "seg_map"), "ner": ("char_map", "ner_map"), "pos": ("word_map", "pos_map")}
@@ -66,8 +67,46 @@ def tags_of(logits, transitions, length, tags):
     return best_path(np.concatenate([start, rows]), transitions)[1:]
 
 
+class Tagger:
+    """One of the graphs: text in, tags out.
+
+    Attributes:
+      arrays: The logits of each run.
+    """
+
+    def __init__(self, tf, graph_def, number, names):
+        with tf.Graph().as_default() as graph:
+            tf.import_graph_def(graph_def, name="prefix")
+        self._session = tf.Session(graph=graph)
+        self._number = number
+        self.names = names
+        self.arrays = []
+
+    def __call__(self, batch):
+        """Returns [tags, sum of logits, sum of their absolute values] for each text."""
+        lengths = [len(text) for text in batch]
+        unknown = self._number["<OOV>"]
+        rows = [[self._number.get(w, unknown) for w in text] for text in batch]
+        feed = {
+            "prefix/char_inputs:0": np.array(
+                [row + [0] * (max(lengths) - len(row)) for row in rows], np.int32
+            ),
+            "prefix/lengths:0": lengths,
+            "prefix/dropout:0": 1.0,
+        }
+        fetches = ["prefix/project/logits:0", "prefix/crf_loss/transitions:0"]
+        logits, transitions = self._session.run(fetches, feed)
+        self.arrays.append(logits)
+        found = []
+        for row, length in zip(logits, lengths):
+            path = tags_of(row, transitions, length, len(self.names))
+            used = row[:length].astype(float)
+            found.append([path, float(used.sum()), float(np.abs(used).sum())])
+        return found
+
+
 def run(tf, files):
-    """What the graphs give: model -> [tags, sum of logits, sum of their absolute values] for each sentence."""
+    """Returns what the graphs give: model -> way -> a row for each sentence; and all logits."""
     maps = json.loads(
         zipfile.ZipFile(io.BytesIO(files["map.zip"])).read("all_map.json").decode().splitlines()[0]
     )
@@ -76,44 +115,15 @@ def run(tf, files):
     for model, (ids, tags) in MODELS.items():
         graph_def = tf.GraphDef()
         graph_def.ParseFromString(files[model + ".pb"])
-        number, names = maps[ids], maps[tags]
-        with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-            tf.import_graph_def(graph_def, name="prefix")
-
-            def fetch(batch):
-                lengths = [len(text) for text in batch]
-                rows = [[number.get(w, number["<OOV>"]) for w in text] for text in batch]
-                rows = [row + [0] * (max(lengths) - len(row)) for row in rows]
-                feed = {
-                    "prefix/char_inputs:0": np.array(rows, np.int32),
-                    "prefix/lengths:0": lengths,
-                    "prefix/dropout:0": 1.0,
-                }
-                logits, transitions = session.run(
-                    ["prefix/project/logits:0", "prefix/crf_loss/transitions:0"], feed
-                )
-                found = []
-                for row, length in zip(logits, lengths):
-                    path = tags_of(row, transitions, length, len(names))
-                    found.append(
-                        [
-                            path,
-                            float(row[:length].astype(float).sum()),
-                            float(np.abs(row[:length]).astype(float).sum()),
-                        ]
-                    )
-                arrays.setdefault(model, []).append(logits)
-                return found
-
-            texts = words if model == "pos" else SENTENCES
-            start = time.time()
-            alone = [fetch([text])[0] for text in texts]
-            took = time.time() - start
-            batches = [row for i in range(0, 50, 10) for row in fetch(texts[i : i + 10])]
-            print("%s: %d sentences, one at a time: %.2f s" % (model, len(texts), took))
-            out[model] = {"alone": alone, "batches": batches}
-            if model == "seg":
-                words = [_words(text, row[0], names) for text, row in zip(SENTENCES, alone)]
+        tagger = Tagger(tf, graph_def, maps[ids], maps[tags])
+        texts = words if model == "pos" else SENTENCES
+        start = time.time()
+        alone = [tagger([text])[0] for text in texts]
+        print(f"{model}: {len(texts)} sentences, one at a time: {time.time() - start:.2f} s")
+        batches = [row for i in range(0, 50, 10) for row in tagger(texts[i : i + 10])]
+        out[model], arrays[model] = {"alone": alone, "batches": batches}, tagger.arrays
+        if model == "seg":
+            words = [_words(text, row[0], tagger.names) for text, row in zip(SENTENCES, alone)]
     return out, arrays
 
 
@@ -137,7 +147,7 @@ def main():
         import headrace as tf
     found, arrays = run(tf, package(folder))
     if os.environ.get("FOOLNLTK_ARRAYS"):
-        flat = {"%s_%d" % (m, i): v for m, rows in arrays.items() for i, v in enumerate(rows)}
+        flat = {f"{m}_{i}": v for m, rows in arrays.items() for i, v in enumerate(rows)}
         np.savez(os.environ["FOOLNLTK_ARRAYS"], **flat)
     if recording:
         lines = [json.dumps(m) + ": " + json.dumps(rows, separators=(",", ":")) for m, rows in found.items()]
@@ -151,8 +161,8 @@ def main():
                 same = want[0] == got[0] and abs(want[1] - got[1]) <= TOLERANCE * want[2]
                 if not same:
                     wrong += 1
-                    print("%s, %s, sentence %d: %s instead of %s" % (model, way, i, got, want))
-    print("all as TensorFlow" if not wrong else "%d differ" % wrong)
+                    print(f"{model}, {way}, sentence {i}: {got} instead of {want}")
+    print("all as TensorFlow" if not wrong else f"{wrong} differ")
     return int(wrong > 0)
 
 
