@@ -57,12 +57,12 @@ def ctc_unique_labels(labels, name=None):
     """
     with public.name_scope(name, "ctc_unique_labels", [labels]):
         labels = convert_to_tensor(labels, name="labels")
-        width = labels.shape[1].value
-        if width is None:
-            width = public.shape(labels)[1]
 
         def of_one(row):
             found, places = public.unique(row)
+            width = places.shape[0].value
+            if width is None:
+                width = public.shape(places)[0]
             found = public.pad(found, [[0, width - public.shape(found)[0]]])
             return [public.cast(found, "int64"), places]
 
