@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace import errors
 from headrace.dtypes import resource as resource_type
 from headrace.graph import hooks
 from headrace.graph.collections import GraphKeys
@@ -326,14 +327,29 @@ def function_named(graph: Graph, name: str) -> Any:
     """Returns the function of this name that nodes of a graph may call.
 
     Raises:
-      KeyError: There is none.
+      NotFoundError: There is none.
+      ValueError: It came from a file and is malformed.
     """
     found = graph._functions.get(name)
     if found is None:
         found = graph._derived_functions.get(name)
     if found is None:
-        raise KeyError(f"Function {name} is not defined.")
+        raise errors.NotFoundError(None, None, f"Function {name} is not defined.")
     return found if isinstance(found, Function) else found.function(graph)
+
+
+def check_arguments(function: Function, n: int) -> None:
+    """Checks that a function is called with as many arguments as it takes.
+
+    Raises:
+      InvalidArgumentError: It isn't.
+    """
+    if len(function.inputs) != n:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"{function.name} is called with {n} arguments; number of arguments = {len(function.inputs)}",
+        )
 
 
 def next_function_number(graph: Graph) -> int:

@@ -189,7 +189,13 @@ def _flat_input(text: str, nodes: dict[str, Any], graph: Any) -> str:
 def _function(self: ImportedFunction, graph: Any) -> Function:
     found = self.__dict__.get("_built")
     if found is None:
-        found = self.__dict__["_built"] = function_of(self.definition, graph)
+        if self.__dict__.get("_building"):
+            raise ValueError(f"Function {self.name} calls itself")
+        self.__dict__["_building"] = True
+        try:
+            found = self.__dict__["_built"] = function_of(self.definition, graph)
+        finally:
+            self.__dict__["_building"] = False
     return found  # type: ignore[no-any-return]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.func_graph import function_named
+from headrace.graphdef.function_checks import check_function
 from headrace.graphdef.op_defs import signature_from_op_def
 from headrace.opdef.op import Op
 
@@ -66,8 +67,10 @@ def import_library(graph: Any, library: Any) -> None:
     """Adds the functions of a FunctionDefLibrary to a graph.
 
     Raises:
-      ValueError: The graph has a function of that name that does something else.
+      NotFoundError: A function has a node of an op that is not known.
+      ValueError: A function is malformed, or the graph has one of that name that does something else.
     """
+    coming = {**graph._functions, **{f.signature.name: f for f in library.function}}
     gradients = {g.function_name: g.gradient_func for g in library.gradient}
     for definition in library.function:
         name = definition.signature.name
@@ -79,6 +82,7 @@ def import_library(graph: Any, library: Any) -> None:
                     f"Cannot add function '{name}' because a different function with the same name already exists."
                 )
             continue
+        check_function(definition, coming)
         kept = type(definition)()
         kept.CopyFrom(definition)  # the caller may change his message afterwards
         graph._functions[name] = ImportedFunction(kept, gradients.get(name))

@@ -45,6 +45,7 @@ def result_shapes(function: Function, dims: Sequence[Shape]) -> list[Shape]:
     known = function.facts.setdefault("shapes", {})
     key = tuple(dims)
     if key not in known:
+        known[key] = plain  # what a call of itself inside may go by
         known[key] = _inferred(function, dims, plain)
     return known[key]  # type: ignore[no-any-return]
 

@@ -70,6 +70,7 @@ def effects(function: Function) -> tuple[list[int], list[int]]:
     """Returns which of its inputs (their positions) a function reads from and which it writes to."""
     known = function.facts.get("effects")
     if known is None:
+        function.facts["effects"] = [], []  # the answer to a function that calls itself
         position = {t: i for i, t in enumerate(function.inputs)}
         reads: set[int] = set()
         writes: set[int] = set()

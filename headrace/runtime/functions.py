@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.graph import Operation, Tensor
-from headrace.graph.func_graph import Function, function_named, holds_resource
+from headrace.graph.func_graph import Function, check_arguments, function_named, holds_resource
 from headrace.opdef.functions import called_functions
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import Step
@@ -44,8 +44,19 @@ class NeedStatic(Exception):
 
 
 def call(step: Step, function: Function, operands: Sequence[Any]) -> list[Any]:
-    """Runs a function as part of a step and returns its outputs."""
-    return _plan(step, function).call(step, host_arguments(function, operands))  # type: ignore[no-any-return]
+    """Runs a function as part of a step and returns its outputs.
+
+    Raises:
+      InvalidArgumentError: It takes another number of arguments.
+      ResourceExhaustedError: It calls itself, and never stops.
+    """
+    check_arguments(function, len(operands))
+    try:
+        return _plan(step, function).call(step, host_arguments(function, operands))  # type: ignore[no-any-return]
+    except RecursionError:
+        raise errors.ResourceExhaustedError(
+            None, None, f"Function {function.name} calls itself too many times"
+        ) from None
 
 
 def host_arguments(function: Function, operands: Sequence[Any]) -> list[Any]:
@@ -157,6 +168,7 @@ def _can_lower_body(function: Function) -> bool:
 
     found = function.facts.get("lower")
     if found is None:
+        function.facts["lower"] = False  # the answer to a function that calls itself
         found = function.facts["lower"] = all(
             is_plain(op._outputs[0]._dtype) if op.type == "Const" else op.type == "FakeParam" or can_lower(op)
             for op in function.body

@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace import dtypes, errors
 from headrace.graph import Operation
-from headrace.graph.func_graph import Function, function_named, holds_resource
+from headrace.graph.func_graph import Function, check_arguments, function_named, holds_resource
 from headrace.lazy import jax, jnp, lax
 from headrace.opdef.functions import arguments_of
 from headrace.resources.stacked_list import StackedList
@@ -30,6 +30,7 @@ UNUSED = _Unused()
 
 def inline(trace: Any, function: Function, operands: Sequence[Any]) -> list[Any]:
     """Traces a body within a trace and returns its outputs."""
+    check_arguments(function, len(operands))
     outer = trace.env
     env = trace.env = {
         t: trace.values.get(v) if isinstance(v, VariableState) and not holds_resource(t) else v

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace import errors
 from headrace.graph import get_default_graph
-from headrace.graph.func_graph import function_named
+from headrace.graph.func_graph import check_arguments, function_named
 from headrace.graphdef.functions import CALL_RULES
 from headrace.opdef import GRADIENTS, op, raw
 from headrace.opdef.attrs import FuncRef
@@ -42,7 +42,22 @@ def _shape(args, *, f, Tout, ctx):
 
 
 def _call(args, *, f, ctx):
-    return ctx.call(f, args)
+    node = ctx.op
+    try:
+        function = function_named(node._graph, f.name)
+    except errors.NotFoundError:
+        message = f'Failed to find function "{f.name}" in function library: '
+        raise errors.InvalidArgumentError(None, None, message) from None
+    check_arguments(function, len(args))
+    for i, (t, inner) in enumerate(zip(node._inputs, function.inputs, strict=True)):
+        if t._dtype.base_dtype is not inner._dtype.base_dtype:
+            want, got = inner._dtype.base_dtype.name, t._dtype.base_dtype.name
+            raise errors.InvalidArgumentError(None, None, f"Expects arg[{i}] to be {want} but {got} is provided")
+    if len(function.outputs) < len(node._outputs):
+        raise errors.InternalError(
+            None, None, f"Missing {len(function.outputs)}-th output from node {node.name}"
+        )
+    return ctx.call(f, args)[: len(node._outputs)]
 
 
 def _gradient(operation, *grads):
@@ -128,7 +143,7 @@ RemoteCall = op("""
       stateful
 
     Calls a function on the device that `target` names.
-""", shape=lambda target, args, *, f, Tout, ctx: _shape(args, f=f, Tout=Tout, ctx=ctx))  # fmt: skip
+""", shape=lambda target, args, *, Tout: [None] * len(Tout))  # fmt: skip
 
 
 @RemoteCall.host(untouched=True, calls=True)

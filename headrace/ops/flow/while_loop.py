@@ -24,7 +24,7 @@ _TEXT = """
 
 
 def _shape(input, *, output_shapes):
-    return list(output_shapes) if output_shapes else [None] * len(input)
+    return list(output_shapes) if output_shapes else list(input)
 
 
 def _while(input, *, cond, body, ctx):
