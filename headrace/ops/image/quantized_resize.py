@@ -7,7 +7,7 @@ import numpy as np
 from headrace.opdef import op
 from headrace.ops.image import interpolation
 from headrace.ops.image.resize import mixed
-from headrace.ops.image.sizes import checked_images, resized
+from headrace.ops.image.sizes import checked_images, invalid, resized
 from headrace.shapes import with_rank
 
 # Binary places that TensorFlow gives to the numbers between two pixels.
@@ -26,10 +26,9 @@ QuantizedResizeBilinear = op("""
 
 @QuantizedResizeBilinear.shape
 def quantized_resize_bilinear_shape(images, size, min, max, *, ctx):
-    out = resized(images, size, ctx)
     with_rank(min, 0)
     with_rank(max, 0)
-    return [out, (), ()]
+    return [resized(images, size, ctx), (), ()]
 
 
 def _resized(images, size, align_corners, half_pixel_centers):
@@ -73,7 +72,14 @@ def quantized_resize_bilinear_host(images, size, min, max, *, align_corners, hal
     plain = _plain(images)
     with np.errstate(all="ignore"):
         out = _resized(plain, size, align_corners, half_pixel_centers).astype(plain.dtype)
-    return np.ascontiguousarray(out).view(images.dtype), min, max
+    return np.ascontiguousarray(out).view(images.dtype), _one(min, "min"), _one(max, "max")
+
+
+def _one(value, what):
+    """Returns the number that is given as a scalar, or, as TensorFlow doesn't mind, as an array's first."""
+    if value.size == 0:
+        raise invalid(f"{what} must be a scalar")
+    return value.reshape(-1)[0]
 
 
 @QuantizedResizeBilinear.cases

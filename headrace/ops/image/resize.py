@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace.dtypes import float16, float32, float64
 from headrace.lazy import jax, jnp
 from headrace.opdef import op, raw
 from headrace.ops.image import interpolation
@@ -92,7 +91,7 @@ def resize_bilinear_lower(images, size, *, align_corners, half_pixel_centers):
 @ResizeBilinear.grad
 def resize_bilinear_grad(op, dy):
     image = op.inputs[0]
-    if image.dtype.base_dtype not in (float16, float32, float64):
+    if not image.dtype.is_floating:
         return None, None
     return raw.ResizeBilinearGrad(dy, image, **modes(op)), None
 
