@@ -5,6 +5,7 @@ each under TensorFlow 1.15, in the same order. The marks:
 
     n: the nodes that the call adds to an empty graph
     v: the values of what it returns, and r: the same, which must be equal to the last bit
+    t: the values of three runs in a row
     e: the refusal, while building or while running: the class and how the message begins
     c: the refusal's class only
 
@@ -21,8 +22,17 @@ import canonical
 import numpy as np
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "topics"
-MARKS = ("n: ", "v: ", "r: ", "e: ", "c: ")
+MARKS = ("n: ", "v: ", "r: ", "t: ", "e: ", "c: ")
 _STEM = 60  # characters of a refusal's message
+SEEDS = [(1, 2), (0, 7), (87654321, 0), (-3, 2**62 + 5), (2**63 - 1, -(2**63)), (2**32, 2**32 - 1)]
+STATES = [
+    (3, 1, 9),
+    (-1, -1, -1),
+    (2**62 + 1, -(2**63), 2**63 - 1),
+    (0, 0, 0),
+    (-5, 7, 2**32),
+    (2**32 - 1, 5, -7),
+]
 _SHORT = 8  # nodes; of longer graphs digests are kept
 
 
@@ -78,7 +88,26 @@ def names(tf, raw):
             second = []
         return [y] + first + [tf.convert_to_tensor(g) for g in second if g is not None]
 
-    return {"tf": tf, "np": np, "raw": raw, "f": f, "h": h, "d": d, "dw": dw}
+    def state(*values):
+        """A resource variable that a random generator can have its state in."""
+        name = "state_%s" % abs(hash(values))
+        variable = tf.get_variable(name, initializer=np.array(values, np.int64), use_resource=True)
+        # One kernel does not move the state on while it shares memory with what was assigned.
+        with tf.control_dependencies([variable.assign_add(np.zeros(len(values), np.int64))]):
+            return tf.identity(variable.handle)
+
+    return {
+        "tf": tf,
+        "np": np,
+        "raw": raw,
+        "f": f,
+        "h": h,
+        "d": d,
+        "dw": dw,
+        "S": SEEDS,
+        "STATES": STATES,
+        "state": state,
+    }
 
 
 def kept_nodes(nodes):
@@ -123,7 +152,8 @@ def outcome(tf, raw, mark, source, prepare=None):
                 if prepare is not None:
                     prepare(session)
                 session.run(tf.global_variables_initializer())
-                return [_value(v) for v in session.run(_flat(result))]
+                fetches = _flat(result)
+                return [_value(v) for _ in range(3 if mark == "t" else 1) for v in session.run(fetches)]
     except Exception as error:
         return {"raises": type(error).__name__, "message": str(error).split("\n")[0]}
 
