@@ -8,7 +8,6 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.export import export
-from headrace.lazy import jnp, lax
 from headrace.opdef import op, raw
 from headrace.ops.nn.names import public, renamed
 from headrace.shapes import merge_dim, with_rank
@@ -121,106 +120,84 @@ def _check_labels(rows, values, lengths, time, classes, ignore_longer):
             )
 
 
-def _padded(xp, rows, values, batch, width, blank, collapse):
+def _padded(rows, values, batch, width, blank, collapse):
     """Returns the labels as a matrix with blanks after them, how many there are, and how many were given."""
     kept = values < blank
     if collapse:
-        same = (rows[1:] == rows[:-1]) & (values[1:] == values[:-1])
-        kept = kept & ~xp.concatenate([xp.zeros(min(1, len(rows)), bool), same])
-    ends = xp.searchsorted(rows, xp.arange(batch + 1))
-    total = xp.concatenate([xp.zeros(1, np.int64), xp.cumsum(kept)])
-    places = xp.where(kept, total[1:] - 1 - total[ends[:-1]][rows], width)
-    places = xp.minimum(places, width)
-    dense = xp.full((batch, width + 1), blank, np.int32)
-    if xp is np:
-        dense[rows, places] = np.where(kept, values, blank)
-    else:
-        dense = dense.at[rows, places].set(jnp.where(kept, values, blank))
-    return dense[:, :width], total[ends[1:]] - total[ends[:-1]], ends[1:] - ends[:-1]
+        kept[1:] &= (rows[1:] != rows[:-1]) | (values[1:] != values[:-1])
+    ends = np.searchsorted(rows, np.arange(batch + 1))
+    total = np.append(0, np.cumsum(kept))
+    places = total[:-1] - total[ends[:-1]][rows]
+    dense = np.full((batch, width), blank, np.int32)
+    kept &= places < width  # sequences with more labels than frames are not looked at
+    dense[rows[kept], places[kept]] = values[kept]
+    return dense, np.minimum(total[ends[1:]] - total[ends[:-1]], width), ends[1:] - ends[:-1]
 
 
-def _scan(xp, step, state, xs):
-    if xp is jnp:
-        return lax.scan(step, state, xs)[1]
-    out = []
-    for x in zip(*xs, strict=True):
-        state, y = step(state, x)
-        out.append(y)
-    return np.stack(out)
-
-
-def _shifted(xp, x, by):
+def _shifted(x, by):
     """Returns a matrix whose columns have moved to the right, or to the left, with -inf behind."""
-    gap = xp.full((x.shape[0], abs(by)), -np.inf, x.dtype)
+    out = np.full_like(x, -np.inf)
     if by > 0:
-        return xp.concatenate([gap, x], 1)[:, : x.shape[1]]
-    return xp.concatenate([x, gap], 1)[:, -by:]
+        out[:, by:] = x[:, :-by]
+    else:
+        out[:, :by] = x[:, -by:]
+    return out
 
 
-def _computed(xp, inputs, labels, counts, given, lengths, merge):
+def _computed(inputs, labels, counts, given, lengths, merge):
     """Sums over all alignments, forwards and backwards, in logarithms."""
     time, batch, classes = inputs.shape
     blank = classes - 1
     low = inputs.dtype.type(-np.inf)
-    y = xp.exp(inputs - inputs.max(-1, keepdims=True))
-    y = y / y.sum(-1, keepdims=True)
+    y = np.exp(inputs - inputs.max(-1, keepdims=True))
+    y /= y.sum(-1, keepdims=True)
     # States: blank, first label, blank, second label, ..., blank.
     states = 2 * labels.shape[1] + 1
-    blanks = xp.full((batch, labels.shape[1]), blank, labels.dtype)
-    symbols = xp.concatenate([xp.stack([blanks, labels], 2).reshape(batch, states - 1), blanks[:, :1]], 1)
-    number = xp.arange(states)
+    symbols = np.full((batch, states), blank, labels.dtype)
+    symbols[:, 1::2] = labels
+    number = np.arange(states)
     is_label = number % 2 == 1
     last = 2 * counts.reshape(-1, 1)
     inside = number <= last
-    differs = xp.concatenate([xp.zeros((batch, min(2, states)), bool), symbols[:, 2:] != symbols[:, :-2]], 1)
-    jumps = is_label & (number >= 2) & (differs | (not merge))
+    jumps = np.zeros((batch, states), bool)
+    jumps[:, 2:] = is_label[2:] & ((symbols[:, 2:] != symbols[:, :-2]) | (not merge))
     stays = ~is_label | bool(merge)
-    at = xp.broadcast_to(symbols[None], (time, batch, states))
-    log_y = xp.where(inside, xp.take_along_axis(xp.log(y), at, 2), low)
-    alive = xp.arange(time).reshape(-1, 1, 1) < lengths.reshape(-1, 1)
-    alive = xp.broadcast_to(alive, (time, batch, 1))
-    ends = xp.where((number >= last - 1) & inside, inputs.dtype.type(0), low)
+    log_y = np.take_along_axis(np.log(y), np.broadcast_to(symbols[None], (time, batch, states)), 2)
+    log_y = np.where(inside, log_y, low)
+    alive = np.arange(time).reshape(-1, 1, 1) < lengths.reshape(-1, 1)
+    is_end = (number >= last - 1) & inside
+    ends = np.where(is_end, inputs.dtype.type(0), low)
 
-    def forwards(alpha, x):
-        here, live, first = x
-        moved = xp.logaddexp(xp.where(stays, alpha, low), _shifted(xp, alpha, 1))
-        moved = xp.logaddexp(moved, xp.where(jumps, _shifted(xp, alpha, 2), low))
-        moved = xp.where(first, xp.where(number < 2, inputs.dtype.type(0), low), moved)
-        alpha = xp.where(live, moved + here, alpha)
-        return alpha, alpha
-
-    def backwards(state, x):
-        beta, before = state  # `before` is log_y of the frame that follows
-        here, live, next_live = x
-        ahead = beta + before
-        moved = xp.logaddexp(xp.where(stays, ahead, low), _shifted(xp, ahead, -1))
-        moved = xp.logaddexp(moved, _shifted(xp, xp.where(jumps, ahead, low), -2))
-        beta = xp.where(next_live, moved, ends)
-        return (beta, here), beta
-
-    start = xp.full((batch, states), low, inputs.dtype)
-    firsts = xp.arange(time) == 0
-    alphas = _scan(xp, forwards, start, (log_y, alive, firsts))
-    following = xp.concatenate([alive[1:], xp.zeros((1, batch, 1), bool)])
-    betas = _scan(xp, backwards, (ends, start), (log_y[::-1], alive[::-1], following[::-1]))[::-1]
-    final = xp.where((number >= last - 1) & inside, alphas[-1], low)
-    log_p = xp.logaddexp.reduce(final, 1) if xp is np else _log_sum(final)
-    possible = (log_p > low) | xp.isnan(log_p)
-    share = xp.exp(alphas + betas - xp.where(possible, log_p, 0)[:, None]).astype(inputs.dtype)
-    share = xp.where(possible[:, None], share, 0).astype(inputs.dtype)
-    one_hot = (symbols[:, :, None] == xp.arange(classes)).astype(inputs.dtype)
-    by_class = xp.swapaxes(xp.matmul(xp.swapaxes(share, 0, 1), one_hot), 0, 1)
+    alphas = np.empty((time, batch, states), inputs.dtype)
+    alpha = np.where(number < 2, log_y[0], low)
+    for t in range(time):
+        if t:
+            moved = np.logaddexp(np.where(stays, alpha, low), _shifted(alpha, 1))
+            moved = np.logaddexp(moved, np.where(jumps, _shifted(alpha, 2), low))
+            alpha = np.where(alive[t], moved + log_y[t], alpha)
+        alphas[t] = alpha
+    betas = np.empty((time, batch, states), inputs.dtype)
+    beta = ends
+    for t in reversed(range(time)):
+        if t + 1 < time:
+            ahead = beta + log_y[t + 1]
+            moved = np.logaddexp(np.where(stays, ahead, low), _shifted(ahead, -1))
+            moved = np.logaddexp(moved, _shifted(np.where(jumps, ahead, low), -2))
+            beta = np.where(alive[t + 1], moved, ends)
+        betas[t] = beta
+    log_p = np.logaddexp.reduce(np.where(is_end, alpha, low), 1)
+    possible = (log_p > low) | np.isnan(log_p)
+    share = np.exp(alphas + betas - np.where(possible, log_p, 0)[:, None])
+    share = np.where(possible[:, None], share, inputs.dtype.type(0))
+    one_hot = (symbols[:, :, None] == np.arange(classes)).astype(inputs.dtype)
+    by_class = np.matmul(share.transpose(1, 0, 2), one_hot).transpose(1, 0, 2)
     used = given <= lengths
-    gradient = xp.where(alive & used[:, None], y - by_class, 0).astype(inputs.dtype)
-    return xp.where(used, -log_p, 0).astype(inputs.dtype), gradient
+    gradient = np.where(alive & used[:, None], y - by_class, 0).astype(inputs.dtype)
+    return np.where(used, -log_p, 0).astype(inputs.dtype), gradient
 
 
-def _log_sum(x):
-    most = x.max(1)
-    most = jnp.where(jnp.isfinite(most), most, 0)
-    return most + jnp.log(jnp.exp(x - most[:, None]).sum(1))
-
-
+# No rule for clusters: how many states there are depends on the longest labels of a batch. A bound that shapes tell is
+# too high to be quick, and a program for every length is a compilation for every batch.
 @CTCLoss.host
 def ctc_loss_host(
     inputs, labels_indices, labels_values, sequence_length, *, preprocess_collapse_repeated, ctc_merge_repeated,
@@ -234,37 +211,10 @@ def ctc_loss_host(
     _check_labels(rows, labels_values, sequence_length.tolist(), time, classes, ignore)
     most = int(np.bincount(rows, minlength=1).max())
     labels, counts, given = _padded(
-        np, rows, labels_values, batch, max(1, min(most, time)), classes - 1, preprocess_collapse_repeated
+        rows, labels_values, batch, max(1, min(most, time)), classes - 1, preprocess_collapse_repeated
     )
     with np.errstate(all="ignore"):
-        return _computed(np, inputs, labels, counts, given, sequence_length, ctc_merge_repeated)
-
-
-@CTCLoss.lower
-def ctc_loss_lower(
-    inputs, labels_indices, labels_values, sequence_length, *, preprocess_collapse_repeated, ctc_merge_repeated,
-    ignore_longer_outputs_than_inputs, ctx,
-):  # fmt: skip
-    _check_ranks(inputs, labels_indices, labels_values, sequence_length)
-    time, batch, classes = inputs.shape
-    rows, columns = labels_indices[:, 0], labels_indices[:, 1]
-    inside = ((labels_indices >= 0).all(1) & (rows < batch)).all()
-    later = (rows[1:] > rows[:-1]) | ((rows[1:] == rows[:-1]) & (columns[1:] > columns[:-1]))
-    null = labels_values >= classes - 1
-    resumes = (rows[1:] == rows[:-1]) & null[:-1] & ~null[1:]
-    rows = jnp.clip(rows, 0, batch - 1)
-    width = max(1, min(len(labels_values), time))
-    labels, counts, given = _padded(
-        jnp, rows, labels_values, batch, width, classes - 1, preprocess_collapse_repeated
-    )
-    ok = inside & later.all() & (given > 0).all() & (labels_values >= 0).all() & ~resumes.any()
-    ok = ok & ((sequence_length >= 0) & (sequence_length <= time)).all()
-    if not ignore_longer_outputs_than_inputs:
-        ok = ok & (given <= sequence_length).all()
-    ctx.check(ok, "CTCLoss: labels or lengths do not fit")
-    return _computed(
-        jnp, inputs, labels, jnp.minimum(counts, width), given, sequence_length, ctc_merge_repeated
-    )
+        return _computed(inputs, labels, counts, given, sequence_length, ctc_merge_repeated)
 
 
 @CTCLoss.grad
