@@ -164,10 +164,11 @@ class Functionalizer:
             return None
         own = next(iter(mine))
         first, second = (next(iter(s)) - own for s in sides)
-        if len(first) != 1 or len(second) != 1:
+        if len(first) != 1:
             return None
         ((p, holds),) = first
-        if (p, not holds) not in second:
+        # A second input that is always there is taken where the first is not.
+        if second not in (_NOTHING, {(p, not holds)}):
             return None
         return (p, inputs[1], inputs[0]) if holds else (p, inputs[0], inputs[1])
 
@@ -191,15 +192,12 @@ class Functionalizer:
             elif isinstance(unit, Group):
                 self._add_group(unit, context, target)
             elif unit.type in MERGES:
-                self._add_plain_merge(unit, target)
+                # Its first input is always there.
+                target.values[unit._outputs[0]] = target.value(self.inputs(unit)[0])
+                if self.is_used(unit._outputs[1]):
+                    target.values[unit._outputs[1]] = self._number(target, unit, 0)
             else:
                 target.keep(unit, self.inputs(unit), self.controls(unit))
-
-    def _add_plain_merge(self, merge: Operation, target: Target) -> None:
-        if len(merge._inputs) != 1:
-            raise Resists(f"{merge.name} takes what is not the results of two branches")
-        target.values[merge._outputs[0]] = target.value(self.inputs(merge)[0])
-        target.values[merge._outputs[1]] = self._number(target, merge, 0)
 
     def _number(self, target: Target, like: Operation, value: int) -> Tensor:
         attrs = {"value": np.array(value, np.int32), "dtype": dtypes.int32}
@@ -284,7 +282,9 @@ class Functionalizer:
         if term:
             predicate, holds = self._outermost(term)
             return predicate, int(holds)
-        if isinstance(item, Operation) and item.type in MERGES and len(item._inputs) > 1:
+        if isinstance(item, Operation) and item.type in MERGES:
+            if self.relative(self.liveness.of(self.structure.inputs(item)[0]), context) == ALWAYS:
+                return None
             joined = self._joined(item, context)
             if joined is None or self._is_taken_as_reference(item._outputs[0]):
                 raise Resists(f"{item.name} takes what is not the results of two branches")

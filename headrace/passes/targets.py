@@ -210,7 +210,8 @@ class Body(Target):
 
 def origin(op: Operation) -> Operation:
     """Returns the node of the program's graph that a node is a copy of, the node itself if it is none."""
-    return op.__dict__.get("copied_from", op)
+    found: Operation = op.__dict__.get("copied_from", op)
+    return found
 
 
 _numbers = itertools.count()
