@@ -154,6 +154,7 @@ SOURCES = {
     "python.util.tf_contextlib": "headrace.compat.decorators",
     "examples": "tf",
     "examples.tutorials.mnist.input_data": "headrace.compat.mnist",
+    "contrib.framework.python.ops.audio_ops": "audio raw",
     "contrib.learn.python.learn.datasets.mnist": "headrace.compat.mnist",
     "contrib.learn.python.learn.datasets.base": "headrace.compat.mnist",
     "compiler.tf2xla.python.xla": "raw",
@@ -190,6 +191,8 @@ def is_internal(path: str) -> bool:
     if path in MODULES:
         return True
     match = _CONTRIB.match(path)
+    if match is not None and path not in SOURCES and path.rpartition(".")[0] in SOURCES:
+        return False  # a name in a module that is known
     return match is not None and (leads_inside(path) or path in SOURCES or _has_contrib(match[1]))
 
 

@@ -1,0 +1,1 @@
+"""Ops on sound: files, spectrograms, cepstra."""
