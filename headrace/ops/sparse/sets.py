@@ -44,7 +44,7 @@ SetSize = op("""
       T: {int8, int16, int32, int64, uint8, uint16, string}
 
     How many different values each row of a sparse tensor holds.
-""")  # fmt: skip
+""", grad=None)  # fmt: skip
 
 
 def _result(rank):
