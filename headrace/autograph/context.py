@@ -7,6 +7,8 @@ import enum
 import threading
 from collections.abc import Iterator
 
+from headrace.graph import hooks
+
 
 class Status(enum.Enum):
     """Whether a user asked for conversion, asked for none, or did neither."""
@@ -38,3 +40,6 @@ def entered(new: Status) -> Iterator[None]:
         yield
     finally:
         _stack.items.pop()
+
+
+hooks.autograph_is_enabled = lambda: status() is Status.ENABLED

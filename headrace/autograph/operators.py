@@ -12,10 +12,10 @@ from malt.operators.variables import Undefined, UndefinedReturnValue
 
 from headrace import dtypes
 from headrace.export import NAMES
-from headrace.graph import Tensor, name_scope
+from headrace.graph import Tensor
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.structure import flatten, is_composite, is_nested
-from headrace.opdef import constant_node, constant_value, convert_to_tensor, raw
+from headrace.opdef import constant_node, constant_value, convert_to_tensor
 from headrace.tensor_shape import TensorShape
 
 __all__ = [
@@ -97,10 +97,13 @@ def _after_first(
     def checked() -> Any:
         result = run()
         for name, a, b in zip(names, found["if"], found["else"], strict=False):
-            if is_nested(a) or is_nested(b) or not _becomes_tensors(a) or not _becomes_tensors(b):
+            if any(is_nested(v) or is_composite(v) or not _becomes_tensors(v) for v in (a, b)):
                 continue
+            if type(a).__name__ == "TensorArray" or type(b).__name__ == "TensorArray":
+                continue
+            # Like TensorFlow, which leaves the nodes of what it compares in the graph.
             one, other = _dtype_of(a), _dtype_of(b)
-            if one is not None and other is not None and one is not other:
+            if one is not other:
                 raise TypeError(
                     f'"{name}" has dtype {one.name} in the TRUE branch, but dtype={other.name} in the FALSE branch. '
                     "TensorFlow control flow requires that they are the same."
@@ -111,13 +114,7 @@ def _after_first(
 
 
 def _dtype_of(value: Any) -> Any:
-    if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
-        return value.dtype.base_dtype
-    with FuncGraph("tmp").as_default():
-        try:
-            return convert_to_tensor(value).dtype.base_dtype
-        except (TypeError, ValueError):
-            return None
+    return convert_to_tensor(value).dtype.base_dtype
 
 
 def _becomes_tensors(value: Any) -> bool:
@@ -424,35 +421,14 @@ def _over_rows(
 ) -> None:
     if iter_._dims == ():
         raise TypeError("iterating over a scalar tensor")
-    element = None if iter_._dims is None else iter_._dims[1:]
     n: Any = iter_._dims[0] if iter_._dims else None
     if n is None:
         n = NAMES["shape"](iter_)[0]
-    shape = constant_node(
-        -1 if element is None or None in element else list(element), dtypes.int32, name="Const"
-    )
-    rows = _rows(iter_, n, shape)
-
-    def read(i: Any) -> Any:
-        with name_scope("TensorArrayV2Read"):
-            item = raw.TensorListGetItem(rows, i, _same(shape), element_dtype=iter_.dtype.base_dtype)
-        if element is not None:
-            item.set_shape(element)
-        return item
-
+    rows = NAMES["TensorArray"](iter_.dtype.base_dtype, size=n).unstack(iter_)
     _staged_loop(
-        test, lambda i: body(read(i)), get_state(), get_state, set_state, names, opts,
+        test, lambda i: body(rows.read(i)), get_state(), get_state, set_state, names, opts,
         (constant_node(0, dtypes.int32),), lambda i: i + 1, lambda i: i < n,
     )  # fmt: skip
-
-
-def _same(shape: Tensor) -> Tensor:
-    return constant_node(constant_value(shape), dtypes.int32, name="Const")
-
-
-def _rows(iter_: Tensor, n: Any, shape: Tensor) -> Tensor:
-    with name_scope("TensorArrayUnstack"):
-        return raw.TensorListFromTensor(iter_, _same(shape))  # type: ignore[no-any-return]
 
 
 def _over_dataset(

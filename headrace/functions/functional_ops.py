@@ -189,7 +189,9 @@ def _for_as_while(
 
 
 @export(_PLACE + "remote_call")
-def remote_call(args: Sequence[Any], Tout: Sequence[Any], f: Any, target: Any, name: str | None = None) -> Any:
+def remote_call(
+    args: Sequence[Any], Tout: Sequence[Any], f: Any, target: Any, name: str | None = None
+) -> Any:
     """Returns what a function makes of `args` on a device, `target`.
 
     Args:

@@ -12,7 +12,7 @@ from headrace.graph.func_graph import FuncGraph
 from headrace.graph.structure import flatten, is_composite, pack_like
 from headrace.graph.type_spec import TensorSpec, TypeSpec
 from headrace.opdef import convert_to_tensor
-from headrace.opdef.bodies import finish_in_order
+from headrace.opdef.bodies import finish_in_order, returned
 
 _USER_NAME = "_user_specified_name"
 
@@ -62,31 +62,24 @@ def trace_function(
         )
         result = call(*given, **given_by_name)
         structure = pack_like(result, [_returned(graph, v, described_as) for v in flatten(result)])
-        leaves = [t for t in flatten(structure, composites=True) if t is not None]
-        graph.outputs = leaves
+        graph.structured_outputs = structure
+        graph.outputs = [t for t in flatten(structure, composites=True) if t is not None]
         finish_in_order(graph, automatic)
-        graph.structured_outputs = _with_leaves(structure, graph.outputs)
     return graph
 
 
-def _with_leaves(structure: Any, tensors: Sequence[Tensor]) -> Any:
-    """Returns a structure with other tensors in place of its own; None stays None."""
-    new = iter(tensors)
-    flat = [None if t is None else next(new) for t in flatten(structure, composites=True)]
-    return pack_like(structure, flat, composites=True)
-
-
 def _returned(graph: FuncGraph, value: Any, function: Any) -> Any:
-    if value is None or is_composite(value):
+    if value is None:
         return value
+    if is_composite(value):
+        return pack_like(value, [returned(convert_to_tensor(t)) for t in flatten(value, True)], True)
     if isinstance(value, Operation) and value.graph is graph:
         raise TypeError(_no_tensor(value, function))
-    if type(value).__name__ == "TensorArray":
-        return value
     try:
-        return convert_to_tensor(value)
+        found = convert_to_tensor(value)
     except (TypeError, ValueError):
         raise TypeError(_no_tensor(value, function)) from None
+    return returned(found)
 
 
 def _no_tensor(value: Any, function: Any) -> str:

@@ -13,6 +13,7 @@ from headrace.graph.collections import GraphKeys
 from headrace.graph.default import get_default_graph
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
+from headrace.graph.refusals import InaccessibleTensorError
 from headrace.graph.scopes import ControlDependencies, DeviceScopes
 from headrace.graph.tensor import Tensor
 from headrace.graph.traceback import Frames
@@ -149,7 +150,7 @@ class FuncGraph(Graph):
         """Returns the tensor of this graph that stands for one of an outer graph.
 
         Raises:
-          ValueError: `tensor` is of a graph that is not around this one.
+          InaccessibleTensorError: `tensor` is of a graph that is not around this one.
         """
         if tensor._op._graph is self:
             return tensor
@@ -165,7 +166,7 @@ class FuncGraph(Graph):
         """Returns a tensor of a graph around this one: `tensor` itself, or what stands for it there.
 
         Raises:
-          ValueError: `tensor` is of a graph that has nothing to do with this one.
+          InaccessibleTensorError: `tensor` is of a graph that has nothing to do with this one.
         """
         outer = self.outer_graph
         around: Graph | None = outer
@@ -176,10 +177,16 @@ class FuncGraph(Graph):
         if isinstance(outer, FuncGraph):
             # The body of a gradient knows the tensors of the body that it is the gradient of.
             return outer.capture(tensor, name)
-        raise ValueError(
-            f"{tensor} is of a function's body (or of another graph) and can't be used outside it; return it from "
-            "the function instead."
+        raise InaccessibleTensorError(
+            f"The tensor '{tensor}' cannot be accessed here: it is defined in another function or code block. Use "
+            "return values, explicit Python locals or TensorFlow collections to access it. Defined in: "
+            f"{tensor._op._graph}; accessed from: {self}."
         )
+
+    def __str__(self) -> str:
+        return f"FuncGraph(name={self.name}, id={id(self)})"
+
+    __repr__ = __str__
 
     # -- nodes -------------------------------------------------------------------------------------------------
     def add(

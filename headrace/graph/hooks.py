@@ -24,3 +24,4 @@ convert_to_tensor: Callable[..., Any] = _missing  # operands of Python operators
 session_eval: Callable[..., Any] = _missing  # (session, fetch, feed_dict) -> value
 constant_as_shape: Callable[[Any], Any] = _missing  # 1-D integer Tensor -> shape tuple
 op_def: Callable[[Any], Any] = _missing  # Signature -> OpDef
+autograph_is_enabled: Callable[[], bool] = bool  # whether converted code is running

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from headrace import shapes
 from headrace.dtypes import DType
 from headrace.export import export
-from headrace.graph import hooks
+from headrace.graph import hooks, stack
+from headrace.graph.refusals import OperatorNotAllowedInGraphError
 from headrace.shapes import Shape
 from headrace.tensor_shape import TensorShape, to_tuple
 
@@ -148,20 +149,18 @@ class Tensor:
         return self
 
     def __len__(self) -> int:
-        raise TypeError("len is not well defined for symbolic Tensors. Use tf.shape or tensor.shape instead.")
+        raise TypeError(
+            f"len is not well defined for symbolic Tensors. ({self.name}) Please call `x.shape` rather than `len(x)` "
+            "for shape information."
+        )
 
     def __iter__(self) -> Any:
-        raise TypeError(
-            "Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor use "
-            "tf.map_fn."
-        )
+        _refuse("iterating over `tf.Tensor`")
+        yield  # a loop is refused when it begins, not when `iter` is called
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` to "
-            "test if a tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned "
-            "on the value of a tensor."
-        )
+        _refuse("using a `tf.Tensor` as a Python `bool`")
+        return False
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError(f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array.")
@@ -179,6 +178,22 @@ class Tensor:
         if operator not in Tensor.OVERLOADABLE_OPERATORS:
             raise ValueError(f"Overriding {operator} is disallowed")
         setattr(Tensor, operator, func)
+
+
+def _refuse(task: str) -> None:
+    """Refuses what only a tensor with a value can do.
+
+    Raises:
+      OperatorNotAllowedInGraphError: Always.
+    """
+    graph = stack.graphs.get()
+    if not getattr(graph, "_automatic_control", False):
+        where = " in Graph execution. Use Eager execution or decorate this function with @tf.function."
+    elif hooks.autograph_is_enabled():
+        where = ": AutoGraph did not convert this function. Try decorating it directly with @tf.function."
+    else:
+        where = ": AutoGraph is disabled in this function. Try decorating it directly with @tf.function."
+    raise OperatorNotAllowedInGraphError(f"{task} is not allowed{where}")
 
 
 class _Reference:

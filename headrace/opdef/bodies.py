@@ -34,31 +34,35 @@ def body_of(
     def leaf(value: Any) -> Any:
         if isinstance(value, Operation):
             with body.control_dependencies([value]):
-                return raw.Identity(True if pred is None else pred)
-        if value is None or is_composite(value):
+                value = raw.Identity(True if pred is None else pred)
+        if value is None:
             return value
+        if is_composite(value):
+            return pack_like(value, [outlet(convert_to_tensor(t)) for t in flatten(value, True)], True)
         return outlet(convert_to_tensor(value))
 
     def outlet(t: Tensor) -> Tensor:
         # What is returned through an Identity is captured by that node.
-        return t if automatic is not None else body.capture(t)
+        return returned(t) if automatic is not None else body.capture(t)
 
     automatic = AutomaticControl(body) if body._automatic_control else None
     with body.as_default():
         result = function(*(() if arguments is None else arguments(body)))
         structure = pack_like(result, [leaf(v) for v in flatten(result)])
         body.structured_outputs = structure
-        body.outputs = [
-            outlet(convert_to_tensor(t)) for t in flatten(structure, composites=True) if t is not None
-        ]
+        body.outputs = [t for t in flatten(structure, composites=True) if t is not None]
         if automatic is not None:
             finish_in_order(body, automatic)
     return body
 
 
+def returned(tensor: Tensor) -> Tensor:
+    """Returns the Identity by which a tensor leaves a function whose nodes are ordered automatically."""
+    return identities_of([tensor])[0]
+
+
 def finish_in_order(body: FuncGraph, automatic: AutomaticControl) -> None:
-    """Orders the nodes of a body that touch state; what it returns waits for them."""
-    body.outputs = identities_of(body.outputs)
+    """Orders the nodes of a body that touch state; what it returns, through `returned`, waits for them."""
     automatic.finish(body.outputs)
     body.control_outputs = automatic.must_run
 
@@ -186,7 +190,7 @@ def loop_node(
         known = dict(body.captures)
         for t in captured:
             if t not in known:
-                inner = body.placeholder(t._dtype, t._dims)
+                inner = body.placeholder(t._dtype, t._dims, t._op._name)
                 inner._handle_data = t._handle_data
                 known[t] = inner
         body.inputs = [*body.inputs[: len(start)], *[known[t] for t in captured]]

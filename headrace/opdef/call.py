@@ -275,12 +275,11 @@ def _convert_operands(
         else:
             tensors = [_convert_one(op, signature, arg, value, known, source)]
         for t in tensors:
-            if t._op._graph is not graph:
-                if not graph.building_function:
-                    raise ValueError(f"{t} must be from the same graph as {_any_tensor(operands, graph)}.")
-                t = graph.capture(t)
+            if t._op._graph is not graph and not graph.building_function:
+                raise ValueError(f"{t} must be from the same graph as {_any_tensor(operands, graph)}.")
             inputs.append(t)
-    return inputs, known
+    # Nodes for Python values come before the placeholders of what is captured.
+    return [graph.capture(t) if t._op._graph is not graph else t for t in inputs], known
 
 
 def _any_tensor(operands: tuple[Any, ...], graph: Any) -> Any:

@@ -18,7 +18,7 @@ from headrace.graph.func_graph import FuncGraph, Function, function_named, next_
 from headrace.graph.structure import flatten, pack_like
 from headrace.opdef import convert_to_tensor_or_indexed_slices, raw
 from headrace.opdef.attrs import FuncRef
-from headrace.opdef.bodies import finish_in_order
+from headrace.opdef.bodies import finish_in_order, returned
 from headrace.opdef.inlining import pass_handles_on
 
 # The ConfigProto that TensorFlow runs functions with: one CPU, soft placement; and that of calls without results.
@@ -143,7 +143,7 @@ def _make(function: Function, graph: Any) -> tuple[Function, Function, list[Any]
         structure = [None] * len(function.inputs) if found is None else found
         structure = [None if g is None else convert_to_tensor_or_indexed_slices(g) for g in structure]
         known = [g for g in structure if g is not None]
-        body.outputs = [body.capture(t) for t in flatten(known, composites=True)]
+        body.outputs = [returned(t) for t in flatten(known, composites=True)]
         body.structured_outputs = structure
         finish_in_order(body, automatic)
     outputs = [*function.outputs, *[t for t in body.needed if t not in set(function.outputs)]]

@@ -182,7 +182,15 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
         return [first[0] + 1, first[1], *leaves]
 
     test_body = body_of(names[0], test, arguments)
-    work_body = body_of(names[1], work, arguments)
+
+    def work_arguments(inside):
+        made = arguments(inside)
+        # What the condition captures comes first, whether the body uses it or not.
+        for t in test_body.external_captures:
+            inside.capture(t)
+        return made
+
+    work_body = body_of(names[1], work, work_arguments)
     _check_results(start, dims, work_body.outputs[2:])
     node = loop_node([test_body, work_body], [counter, limit, *start], dims, parallel_iterations, scope)
     for t, after in zip(node.outputs, work_body.outputs, strict=True):

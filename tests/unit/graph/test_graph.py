@@ -152,10 +152,10 @@ def test_gradient_override_is_recorded(graph):
 
 def test_a_tensor_is_no_bool_no_sequence_and_has_no_value():
     x = tf.constant([1.0, 2.0])
-    with pytest.raises(TypeError, match="Using a `tf.Tensor` as a Python `bool` is not allowed"):
+    with pytest.raises(TypeError, match="using a `tf.Tensor` as a Python `bool` is not allowed"):
         bool(x)
-    with pytest.raises(TypeError, match="only iterable when eager execution"):
-        iter(x)
+    with pytest.raises(TypeError, match="iterating over `tf.Tensor` is not allowed in Graph execution"):
+        list(x)
     with pytest.raises(TypeError, match="len is not well defined"):
         len(x)
     assert repr(x) == "<tf.Tensor 'Const:0' shape=(2,) dtype=float32>"

@@ -80,7 +80,7 @@ def test_a_tensor_of_a_branch_cannot_be_used_in_another():
         kept.append(tf.constant(1.0) * 2)
         return kept[0]
 
-    with pytest.raises(ValueError, match="return it from the function"):
+    with pytest.raises(ValueError, match="cannot be accessed here"):
         tf.cond(pred(), keeps, lambda: kept[0] + 1)
 
 
