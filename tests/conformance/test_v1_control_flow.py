@@ -10,6 +10,9 @@ import pytest
 
 import headrace as tf
 from headrace import proto
+from headrace.passes.loops import CONTROL_FLOW
+from headrace.runtime.plan import Plan
+from headrace.runtime.state import SessionState
 
 GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "v1_control_flow.json").read_text())
 
@@ -58,6 +61,25 @@ def test_values(name, tier):
                 np.testing.assert_allclose(value, want, RTOL, ATOL, err_msg=where)
             else:
                 assert value.tolist() == want.tolist(), where
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_every_region_has_a_functional_form(name):
+    golden = GOLDEN[name]
+    meta = proto.MetaGraphDef.FromString(zlib.decompress(base64.b64decode(golden["meta_graph"])))
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(meta.graph_def, name="")
+    elements = [graph.as_graph_element(f) for f in golden["fetches"]]
+    fetches = [e for e in elements if isinstance(e, tf.Tensor)]
+    targets = [e for e in elements if isinstance(e, tf.Operation)]
+    feeds = [graph.get_tensor_by_name(t) for t in golden["steps"][0]["feed"]]
+    kinds = {}
+    for tier in ("interpret", "auto"):
+        plan = Plan(SessionState(), fetches, targets, feeds, tier)
+        kinds[tier] = {op.type for op in plan.ops}
+    assert not kinds["auto"] & (CONTROL_FLOW | {"ControlFlowRegion"})
+    assert kinds["auto"] & {"If", "StatelessIf", "While", "StatelessWhile"}
+    assert "ControlFlowRegion" in kinds["interpret"]
 
 
 def test_there_is_something_to_compare():
