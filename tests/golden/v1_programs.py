@@ -113,7 +113,10 @@ def case_exclusive_and_not(tf):
 
 def asserts(tf):
     n, steps = _number(tf, 3, 4)
-    check = tf.Assert(n > 2, [n, tf.constant("too small")])
+    check = tf.group(
+        tf.Assert(n > 2, [n, tf.constant("too small")]),
+        tf.Assert(n > 1, [tf.cast(n, tf.float32)], name="guarded"),
+    )
     with tf.control_dependencies([check, tf.assert_positive(n), tf.assert_less(n, 100)]):
         return [n * 2], steps
 

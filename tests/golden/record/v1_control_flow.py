@@ -59,7 +59,9 @@ def record(program):
             "init": init.name,
             "fetches": [f.name for f in fetches],
             "steps": rows,
-            "meta_graph": base64.b64encode(zlib.compress(meta.SerializeToString(), 9)).decode(),
+            "meta_graph": base64.b64encode(
+                zlib.compress(meta.SerializeToString(deterministic=True), 9)
+            ).decode(),
         }
 
 
