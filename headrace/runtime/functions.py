@@ -15,12 +15,14 @@ import numpy as np
 from headrace import errors
 from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function, check_arguments, function_named, holds_resource
+from headrace.lazy import jnp
 from headrace.opdef.functions import called_functions
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import Step
 
 # A loop that has been interpreted for so long is compiled, from where it is, rather than run on.
 _WORTH_COMPILING_S = 0.25
+_LARGE = 1 << 14  # bytes
 
 
 class NeedHost(Exception):
@@ -102,6 +104,7 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
     values = host_arguments(function, operands)
     unmoved = [i for i, (a, b) in enumerate(zip(function.inputs, function.outputs, strict=True)) if a is b]
     start = time.monotonic()
+    on_host = True
     may_compile = step.tier == "auto"
     while branch_index(test.call(step, values)[0]):
         if may_compile and time.monotonic() - start > _WORTH_COMPILING_S:
@@ -109,6 +112,13 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
             rest = _compiled_rest(step, op, values)
             if rest is not None:
                 return rest
+        if on_host and work.is_compiled:
+            # What the body only looks at goes to the device once, not in each iteration.
+            on_host = False
+            values = [
+                jnp.asarray(v) if i in unmoved and type(v) is np.ndarray and v.nbytes > _LARGE else v
+                for i, v in enumerate(values)
+            ]
         before, values = values, work.call(step, values)
         for i in unmoved:
             values[i] = before[i]  # a reference stays one

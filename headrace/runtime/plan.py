@@ -32,6 +32,7 @@ from headrace.runtime.state import SessionState
 TIERS = ("auto", "interpret", "compile")
 
 _HEAVY_PROGRAMS = 24
+_SHAPES_REMEMBERED = 1000
 # The body of a loop is compiled on its own once it has been interpreted for so long: most bodies never are, because
 # the whole loop is compiled in the next step.
 _WORTH_COMPILING_S = 0.5
@@ -130,11 +131,11 @@ class Plan:
         self._interpreted: dict[Cluster, list[_Instruction]] = {}
         self._static_edges: set[tuple[Operation, Operation]] = set()
         self._forced: set[Operation] = set()
-        self._seen: dict[Any, int] = {}
-        self._interpreted_s = 0.0
+        self._seen: dict[Any, float] = {}  # shapes of feeds -> how many seconds they have been interpreted
         self._fetch_slots = [self._slots[t] for t in wanted]
         self._reads_fetch = [t._dtype.is_ref for t in fetches]
         self._feed_slots = [self._slots[t] for t in feeds]
+        self._shapes: Any = None  # those of the feeds that are being interpreted
         self.only_interpret = ""
         self._has_calls = any(can_call(op) for op in self._rest)
         self.has_cluster_ops = any(can_lower(op) for op in self._rest)
@@ -188,6 +189,11 @@ class Plan:
             out.append(v)
         return [_to_caller(v, t) for v, t in zip(out, self.fetches, strict=True)]
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the plan has been cut into clusters."""
+        return self._stages is not None
+
     def call(self, step: Step, arguments: list[Any]) -> list[Any]:
         """Runs the plan as a function's body within a step; arguments and results may be on any device."""
         if self._compile_now(step, arguments, _WORTH_COMPILING_S):
@@ -195,7 +201,8 @@ class Plan:
         else:
             start = time.monotonic()
             values = self._interpret(step, arguments)
-            self._interpreted_s += time.monotonic() - start
+            if self._shapes is not None:
+                self._seen[self._shapes] = self._seen.get(self._shapes, 0.0) + time.monotonic() - start
         out = []
         for slot, t in zip(self._fetch_slots, self.fetches, strict=True):
             v = values[slot]
@@ -206,20 +213,23 @@ class Plan:
         return out
 
     def _compile_now(self, step: Step, feed_values: list[Any], worth_s: float = 0.0) -> bool:
-        """Says whether to compile for feeds of these shapes, once interpreting took longer than `worth_s` seconds."""
+        """Says whether to compile, once interpreting feeds of these shapes took longer than `worth_s` seconds."""
+        self._shapes = None
         if self.tier == "interpret" or self.only_interpret or not self.has_cluster_ops:
             return False
         if step.deadline is not None and self._has_calls:
             return False  # a compiled loop can't be stopped
         if self.tier == "compile" or self._is_heavy:
             return True
-        if self._interpreted_s < worth_s:
-            return False
-        shapes = tuple([v.shape if type(v) is np.ndarray else None for v in feed_values])
-        seen = self._seen.get(shapes, 0)
-        if seen:
+        shapes = tuple([getattr(v, "shape", None) for v in feed_values])
+        seen = self._seen.get(shapes)
+        if seen is not None and seen >= worth_s:
             return True
-        self._seen[shapes] = 1
+        if seen is None:
+            if len(self._seen) > _SHAPES_REMEMBERED:
+                self._seen.clear()
+            self._seen[shapes] = 0.0
+        self._shapes = shapes
         return False
 
     def _interpret(self, step: Step, feed_values: list[Any]) -> list[Any]:
@@ -278,13 +288,14 @@ class Plan:
         """Returns the stages: lists of instructions for the host, and clusters."""
         fixed = {op for op in self.ops} - set(self._rest)
 
-        # A list that a caller hands in is one that host rules made, or one that grows from call to call.
-        lists = {t for t in self._fed if t._dtype.name == "variant"}
+        # A list that a caller hands in is one that host rules made, or one that grows from call to call: whatever
+        # meets it is best a list of the host's, too.
+        lists = any(t._dtype.name == "variant" for t in self._fed)
 
         def on_host(op: Operation) -> bool:
             if op in self._forced or not can_lower(op) or self._fed.intersection(op._outputs):
                 return True
-            return bool(lists) and not lists.isdisjoint(op._inputs)
+            return lists and any(t._dtype.name == "variant" for t in (*op._inputs, *op._outputs))
 
         parts = stages(self._rest, self._fed, on_host, self._static_edges, self._late, self._waits)
         wanted = set(self._wanted)

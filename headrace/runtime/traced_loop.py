@@ -21,7 +21,7 @@ from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime.functions import NeedHost, NeedStatic
 from headrace.runtime.traced_calls import Body, inline, pass_checks_on
-from headrace.runtime.trip_count import TripCount, trip_count
+from headrace.runtime.trip_count import TripCount, trip_count, unmoved
 
 # A list of more elements than this is not given room before the loop has run.
 _MOST_ELEMENTS = 1 << 20
@@ -32,8 +32,8 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     test = Body(trace, op, function_named(op._graph, cond.name))
     work = Body(trace, op, function_named(op._graph, body.name))
     f = work.function
-    moving = [i for i, (a, b) in enumerate(zip(f.inputs, f.outputs, strict=True)) if a is not b]
-    work.unmoved.update(set(range(len(operands))) - set(moving))
+    work.unmoved.update(unmoved(f))
+    moving = [i for i in range(len(operands)) if i not in work.unmoved]
     for i in moving:
         if isinstance(operands[i], VariableState):
             raise NeedHost(op, "a handle changes in it")

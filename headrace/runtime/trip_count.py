@@ -49,7 +49,7 @@ def trip_count(
       known: Gives the value that a tensor of the condition has in all iterations, None if that isn't known.
     """
     found = TripCount()
-    fixed = {i for i, (a, b) in enumerate(zip(work.inputs, work.outputs, strict=True)) if a is b}
+    fixed = set(unmoved(work))
     for i, (given, after) in enumerate(zip(work.inputs, work.outputs, strict=True)):
         if i not in fixed and type(operands[i]) is np.ndarray and _is_whole(operands[i]):
             step = _step(given, after)
@@ -69,18 +69,24 @@ def trip_count(
     return found
 
 
+def unmoved(work: Function) -> list[int]:
+    """Returns the positions of what a loop's body hands on as it is."""
+    return [i for i, (a, b) in enumerate(zip(work.inputs, work.outputs, strict=True)) if strip(b) is a]
+
+
 def _is_whole(array: Any) -> bool:
     return array.shape == () and array.dtype.kind in "iu"
 
 
-def _strip(tensor: Tensor) -> Tensor:
+def strip(tensor: Tensor) -> Tensor:
+    """Returns what a tensor is a copy of."""
     while tensor._op.type == "Identity":
         tensor = tensor._op._inputs[0]
     return tensor
 
 
 def _constant(tensor: Tensor) -> int | None:
-    op = _strip(tensor)._op
+    op = strip(tensor)._op
     if op.type != "Const":
         return None
     value = np.asarray(op.attrs["value"])
@@ -89,19 +95,19 @@ def _constant(tensor: Tensor) -> int | None:
 
 def _step(given: Tensor, after: Tensor) -> int | None:
     """Returns by how much a loop variable changes in each iteration."""
-    op = _strip(after)._op
+    op = strip(after)._op
     if op.type not in ("Add", "AddV2", "Sub"):
         return None
     a, b = op._inputs
-    if _strip(a) is given and (step := _constant(b)) is not None:
+    if strip(a) is given and (step := _constant(b)) is not None:
         return -step if op.type == "Sub" else step
-    if op.type != "Sub" and _strip(b) is given:
+    if op.type != "Sub" and strip(b) is given:
         return _constant(a)
     return None
 
 
 def _conjuncts(tensor: Tensor) -> list[Tensor]:
-    tensor = _strip(tensor)
+    tensor = strip(tensor)
     if tensor._op.type == "LogicalAnd":
         return [c for t in tensor._op._inputs for c in _conjuncts(t)]
     return [tensor]
@@ -119,7 +125,7 @@ def _iterations(
     op = conjunct._op
     if op.type not in _COMPARISONS:
         return None
-    a, b = (_strip(t) for t in op._inputs)
+    a, b = (strip(t) for t in op._inputs)
     kind = op.type
     if position.get(a) not in found.counters:
         a, b, kind = b, a, _COMPARISONS[kind][0]
