@@ -15,7 +15,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.graph import Graph, Operation, Tensor
 from headrace.passes.liveness import ALWAYS, Alternative, Condition, Literal, Liveness
-from headrace.passes.loops import EXITS, MERGES, NEXTS, SWITCHES, Item, Loop, Structure, ordered
+from headrace.passes.loops import ENTERS, EXITS, MERGES, NEXTS, SWITCHES, Item, Loop, Structure, ordered
 from headrace.passes.targets import Body, Resists, Target, function_name, has_effects
 
 _NOTHING: Alternative = frozenset()
@@ -64,7 +64,9 @@ class Functionalizer:
             if op.type not in SWITCHES:
                 for t in self.uses(op):
                     self._takers.setdefault(t, []).append(op)
-        self._depth = self._nesting()
+        self._paths: dict[Item, tuple[Literal, ...]] = {}
+        for op in structure.ops:
+            self._path(op)  # from the first to the last, so that none asks far back
 
     # -- what stands for what ------------------------------------------------------------------------------------
     def seen_through(self, t: Tensor) -> Tensor:
@@ -117,41 +119,44 @@ class Functionalizer:
             raise Resists(f"{item.name} runs under one of {len(found)} conditions")
         return next(iter(found))
 
-    def _nesting(self) -> dict[Any, int]:
-        """Returns how deep inside others each predicate's branches are."""
-        around: dict[Any, set[Any]] = {}
-        for op in self.structure.ops:
-            if op.type in SWITCHES:
-                p = self.liveness.predicate(self.structure.inputs(op)[1])[0]
-            elif op.type in MERGES:
-                joined = self._joined(op, _NOTHING)
-                if joined is None:
-                    continue
-                p = joined[0]
+    def _path(self, item: Item) -> tuple[Literal, ...]:
+        """Returns the literals that an item runs under, the outermost first: that is how values came to it."""
+        found = self._paths.get(item)
+        if found is None:
+            found = ()
+            if isinstance(item, Operation) and item.type in EXITS:
+                found = self._path(self.structure.owner[item])
             else:
-                continue
-            outer = around.setdefault(p, set())
-            for term in self.liveness.nodes[op]:
-                outer.update(q for q, _ in term if q is not p)
-        depth: dict[Any, int] = {}
+                ops = item.enters if isinstance(item, Loop) else [item]
+                paths = [self._path_of(t) for op in ops for t in self._forward_inputs(op)]
+                if ops[0].type not in MERGES:
+                    paths += [self._path(c) for op in ops for c in op._control_inputs if c.type not in ENTERS]
+                for path in sorted(paths, key=len, reverse=True):
+                    found += tuple(x for x in path if x not in found)
+            self._paths[item] = found
+        return found
 
-        def visit(p: Any, path: tuple[Any, ...]) -> int:
-            if p in path:
-                raise Resists("predicates are inside each other's branches")
-            if p not in depth:
-                depth[p] = 1 + max((visit(q, (*path, p)) for q in around.get(p, ())), default=0)
-            return depth[p]
+    def _path_of(self, t: Tensor) -> tuple[Literal, ...]:
+        if t in self.structure.fed or t._op.type in ENTERS:
+            return ()
+        path = self._path(t._op)
+        if t._op.type in SWITCHES:
+            pred, sense = self.liveness.predicate(self.structure.inputs(t._op)[1])
+            literal = pred, sense == bool(t._value_index)
+            return path if literal in path else (*path, literal)
+        if t._op.type in MERGES:
+            mine = {x for term in self.liveness.nodes[t._op] for x in term}
+            return tuple(x for x in path if x in mine)
+        return path
 
-        for p in around:
-            visit(p, ())
-        return depth
+    def _forward_inputs(self, op: Operation) -> list[Tensor]:
+        return [t for t in self.structure.inputs(op) if t in self.structure.fed or t._op.type not in NEXTS]
 
-    def _outermost(self, term: Alternative) -> Literal:
-        def key(literal: Literal) -> tuple[int, int]:
-            p = literal[0]
-            return self._depth.get(p, 0), p._op._id if isinstance(p, Tensor) else p._id
-
-        return min(term, key=key)
+    def _outermost(self, item: Item, term: Alternative) -> Literal:
+        for literal in self._path(item):
+            if literal in term:
+                return literal
+        return min(term, key=lambda x: x[0]._op._id if isinstance(x[0], Tensor) else x[0]._id)
 
     def _joined(self, merge: Operation, context: Alternative) -> tuple[Any, Tensor, Tensor] | None:
         """Returns the predicate that a Merge joins the branches of, and its inputs where that fails and holds."""
@@ -192,12 +197,21 @@ class Functionalizer:
             elif isinstance(unit, Group):
                 self._add_group(unit, context, target)
             elif unit.type in MERGES:
-                # Its first input is always there.
-                target.values[unit._outputs[0]] = target.value(self.inputs(unit)[0])
+                i = self._sure_input(unit, context)
+                assert i is not None
+                target.values[unit._outputs[0]] = target.value(self.inputs(unit)[i])
                 if self.is_used(unit._outputs[1]):
-                    target.values[unit._outputs[1]] = self._number(target, unit, 0)
+                    target.values[unit._outputs[1]] = self._number(target, unit, i)
             else:
                 target.keep(unit, self.inputs(unit), self.controls(unit))
+
+    def _sure_input(self, merge: Operation, context: Alternative) -> int | None:
+        """Returns which input a Merge always takes: the first that may be there at all, if that always is."""
+        for i, t in enumerate(self.structure.inputs(merge)):
+            condition = self.relative(self.liveness.of(t), context)
+            if condition:
+                return i if condition == ALWAYS else None
+        return None
 
     def _number(self, target: Target, like: Operation, value: int) -> Tensor:
         attrs = {"value": np.array(value, np.int32), "dtype": dtypes.int32}
@@ -217,6 +231,8 @@ class Functionalizer:
                 item.type in SWITCHES or item.type == "ControlTrigger" or _is_pivot(item)
             ):
                 continue  # others see through these
+            if not self.relative(self.condition(item), context):
+                continue  # never runs here
             sources, joined = self._sources(item, known, home)
             place = self._place(item, context)
             if place is None:
@@ -280,10 +296,10 @@ class Functionalizer:
         """
         term = self._only(item, context)
         if term:
-            predicate, holds = self._outermost(term)
+            predicate, holds = self._outermost(item, term)
             return predicate, int(holds)
         if isinstance(item, Operation) and item.type in MERGES:
-            if self.relative(self.liveness.of(self.structure.inputs(item)[0]), context) == ALWAYS:
+            if self._sure_input(item, context) is not None:
                 return None
             joined = self._joined(item, context)
             if joined is None or self._is_taken_as_reference(item._outputs[0]):
