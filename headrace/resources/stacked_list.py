@@ -244,13 +244,8 @@ def _take_apart(each: StackedList) -> tuple[Any, Any]:
     known = each.size if each.has_known_size else None
     size = () if each.has_known_size else each.size
     constant = None if each.constant is None else _Known(each.constant)
-    return (each.buffer, size, each.is_set), (
-        each.element_dtype,
-        known,
-        each.element_shape,
-        each.is_fixed,
-        constant,
-    )
+    told = each.element_dtype, known, each.element_shape, each.is_fixed, constant, each.most
+    return (each.buffer, size, each.is_set), told
 
 
 def _put_together(aux: Any, children: Any) -> StackedList:

@@ -120,7 +120,7 @@ class Kernel:
         if type(value) is not np.ndarray:
             if storage is None:
                 return np.array(value, object) if isinstance(value, (bytes, str)) else value
-            if not hasattr(value, "addressable_shards"):
+            if not hasattr(type(value), "addressable_shards"):
                 if not isinstance(value, (np.generic, bool, int, float, complex, list, tuple)):
                     return value  # a handle
                 value = np.asarray(value)
@@ -136,7 +136,7 @@ class Kernel:
 
 def _on_host(value: Any) -> Any:
     """Returns what a host rule takes in the place of what a compiled step has made."""
-    if hasattr(value, "addressable_shards"):
+    if hasattr(type(value), "addressable_shards"):
         return np.asarray(value)
     return value.on_host() if type(value) is StackedList else value
 

@@ -404,7 +404,7 @@ def _to_caller(value: Any, tensor: Tensor) -> Any:
         if quantized.is_quantized:
             return value.copy().view(quantized.as_numpy_dtype)
         return value.copy()
-    if hasattr(value, "addressable_shards"):
+    if hasattr(type(value), "addressable_shards"):
         array = np.array(value)
         return array[()] if array.ndim == 0 else array
     return value
