@@ -162,3 +162,22 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
         return result, grad if has_variables else grad_without
 
     return functools.wraps(f)(inner)
+
+
+@export("grad_pass_through")
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function like `f` whose gradient is that of the identity: gradients pass through unchanged.
+
+    Args:
+      f: A function of tensors that returns as many tensors of the same shapes.
+    """
+
+    @custom_gradient
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        def grad(*dys: Any, **given: Any) -> Any:
+            variables = given.get("variables")
+            return dys if variables is None else (dys, [None] * len(variables))
+
+        return f(*args, **kwargs), grad
+
+    return functools.wraps(f)(inner)

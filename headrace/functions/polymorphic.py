@@ -121,6 +121,9 @@ class Function:
         if self.input_signature is not None and get_default_graph() not in self._traces:
             # What is wrong with the function itself is said before what is wrong with the arguments.
             self._concrete(self.input_signature, {})
+        if self.input_signature is None and not self._was_traced:
+            # As in TensorFlow, arrays among the arguments leave a constant behind for the first trace.
+            self._concrete(*self._function_spec.bound(args, kwargs))
         values, rest = self._function_spec.bound(args, kwargs)
         concrete, values, rest = self._concrete(values, rest)
         return concrete._call_flat(_tensors(values, rest))

@@ -53,7 +53,7 @@ def function_def(function: Function) -> Any:
         where[t] = arg.name
         marks = message.arg_attr[i].attr
         for key, value in t._op.attrs.items():
-            if key.startswith("_") and key != "_class":
+            if key.startswith("_"):
                 attr_into_proto(value, None, marks[key])
     for key, value in function.attrs.items():
         attr_into_proto(value, None, message.attr[key])
@@ -144,6 +144,7 @@ def function_of(definition: Any, graph: Any) -> Function:
         node.CopyFrom(n)
         del node.input[:]
         node.input.extend([_flat_input(text, kinds, graph) for text in n.input])
+        _forget_outer_groups(node, kinds)
     used = {i for n in library.node for i in n.input}
     with body.as_default():
         import_graph_def(library, input_map={k: t for k, t in inputs.items() if k in used}, name="")
@@ -157,6 +158,18 @@ def function_of(definition: Any, graph: Any) -> Function:
     body.outputs = outputs
     controls = [body.get_operation_by_name(name) for name in definition.control_ret.values()]
     return Function(signature.name, body, body.inputs, outputs, controls)
+
+
+def _forget_outer_groups(node: Any, nodes: dict[str, Any]) -> None:
+    """Leaves out that a node of a body is placed with nodes of the graph around it."""
+    if "_class" in node.attr:
+        groups = node.attr["_class"].list.s
+        inside = [g for g in groups if not g.startswith(b"loc:@") or g[5:].decode() in nodes]
+        if len(inside) < len(groups):
+            del groups[:]
+            groups.extend(inside)
+            if not inside:
+                del node.attr["_class"]
 
 
 def _flat_input(text: str, nodes: dict[str, Any], graph: Any) -> str:

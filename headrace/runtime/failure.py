@@ -28,6 +28,9 @@ def at_node(error: BaseException, op: Operation, operands: Sequence[Any] | None 
       op: The node.
       operands: What the rule was given, where that is known.
     """
+    if isinstance(error, RecursionError):
+        # Only functions that call themselves lead so deep; this deep there is no place to say more.
+        return errors.ResourceExhaustedError(None, op, f"{op.name}: a function calls itself too many times")
     if isinstance(error, errors.OpError):
         if error.op is not None:
             return error

@@ -9,6 +9,7 @@ from headrace.graphdef.functions import CALL_RULES
 from headrace.opdef import GRADIENTS, op, raw
 from headrace.opdef.attrs import FuncRef
 from headrace.opdef.bodies import add_function, body_of, function_name
+from headrace.opdef.functions import CALLEES
 from headrace.opdef.inlining import pass_handles_on, result_shapes
 from headrace.ops.flow.call_gradient import call_gradient
 from headrace.ops.flow.symbolic_gradient import gradient_of_call
@@ -41,18 +42,25 @@ def _shape(args, *, f, Tout, ctx):
     return result_shapes(function, args)
 
 
+def _callee(node):
+    name = node.attrs["f"].name
+    try:
+        return [function_named(node._graph, name)]
+    except errors.NotFoundError:
+        message = f'Failed to find function "{name}" in function library: '
+        raise errors.InvalidArgumentError(None, None, message) from None
+
+
 def _call(args, *, f, ctx):
     node = ctx.op
-    try:
-        function = function_named(node._graph, f.name)
-    except errors.NotFoundError:
-        message = f'Failed to find function "{f.name}" in function library: '
-        raise errors.InvalidArgumentError(None, None, message) from None
+    (function,) = _callee(node)
     check_arguments(function, len(args))
     for i, (t, inner) in enumerate(zip(node._inputs, function.inputs, strict=True)):
         if t._dtype.base_dtype is not inner._dtype.base_dtype:
             want, got = inner._dtype.base_dtype.name, t._dtype.base_dtype.name
-            raise errors.InvalidArgumentError(None, None, f"Expects arg[{i}] to be {want} but {got} is provided")
+            raise errors.InvalidArgumentError(
+                None, None, f"Expects arg[{i}] to be {want} but {got} is provided"
+            )
     if len(function.outputs) < len(node._outputs):
         raise errors.InternalError(
             None, None, f"Missing {len(function.outputs)}-th output from node {node.name}"
@@ -73,6 +81,7 @@ def _declare(name, flag):
     declared.lower(_call, untouched=True, calls=True)
     # TensorFlow declares no gradient for calls; its tf.gradients looks into them by itself.
     GRADIENTS[name] = _gradient
+    CALLEES[name] = _callee
     return declared
 
 
