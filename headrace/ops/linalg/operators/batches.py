@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from headrace import shapes
 from headrace.export import NAMES
 from headrace.graph import name_scope
@@ -98,6 +100,10 @@ def _with_fewer_dims(a, b, adjoint):
         shape_of(b)[:extra],
         shape_of(b)[extra:],
     )  # TensorFlow makes these nodes too, and uses them for nothing
+    known = (*b._dims[:extra], a._dims[-1], b._dims[-1])
+    if None not in known and (known[-1] >= known[-2] or math.prod(known[:-2]) == 1):
+        # Nothing is gained: the matrices are small, or not copied.
+        return a, b, lambda x: x, adjoint
     if adjoint:
         a = adjoint_of(a)
     outer = shape_of(b)[:extra]

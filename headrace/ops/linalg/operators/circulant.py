@@ -121,11 +121,14 @@ class _Circulant(LinearOperator):
         return NAMES["concat"]((batch, [n, n]), 0)
 
     # -- transforms --------------------------------------------------------------------------------------------
+    def _as_spectrum(self, x):
+        return NAMES["cast"](x, self._complex_spectrum.dtype)
+
     def _fft(self, x):
-        return getattr(raw, _FORWARD[self._block_depth])(as_complex(x))
+        return getattr(raw, _FORWARD[self._block_depth])(self._as_spectrum(x))
 
     def _ifft(self, x):
-        return getattr(raw, _BACKWARD[self._block_depth])(as_complex(x))
+        return getattr(raw, _BACKWARD[self._block_depth])(self._as_spectrum(x))
 
     def _with_one_batch(self, x, spectrum):
         tf = NAMES
@@ -160,7 +163,7 @@ class _Circulant(LinearOperator):
 
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
         x = adjoint_of(x) if adjoint_arg else x
-        x = as_complex(x)
+        x = self._as_spectrum(x)
         x, spectrum = self._with_one_batch(x, self._conj_spectrum if adjoint else self._complex_spectrum)
         y = self._ifft(spectrum * self._fft(self._as_blocks(x)))
         return NAMES["cast"](self._as_matrix(y), self.dtype)
@@ -298,10 +301,9 @@ LinearOperatorCirculant3D = _kind(
 )
 
 
-def _with_spectrum(operator, spectrum, **hints):
-    return LinearOperatorCirculant(
-        spectrum=spectrum, is_square=True, input_output_dtype=operator.dtype, **hints
-    )
+def _with_spectrum(spectrum, operator):
+    # As in TensorFlow, these have the default type whatever the operator's is.
+    return LinearOperatorCirculant(spectrum, is_square=True, **algebra.hints_of(operator))
 
 
 @algebra.register("adjoint", LinearOperatorCirculant)
@@ -309,10 +311,9 @@ def _adjoint(operator):
     spectrum = operator.spectrum
     if spectrum.dtype.is_complex:
         spectrum = NAMES["math.conj"](spectrum)
-    return _with_spectrum(operator, spectrum, **algebra.hints_of(operator))
+    return _with_spectrum(spectrum, operator)
 
 
 @algebra.register("inverse", LinearOperatorCirculant)
 def _inverse(operator):
-    hints = algebra.hints_of(operator) | {"is_non_singular": True}
-    return _with_spectrum(operator, 1.0 / operator.spectrum, **hints)
+    return _with_spectrum(1.0 / operator.spectrum, operator)
