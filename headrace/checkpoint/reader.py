@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.checkpoint.state import latest_checkpoint
 from headrace.export import export
-from headrace.formats.bundle import Reader
+from headrace.formats.slices import open_checkpoint
 from headrace.platform.file_io import files_of
 from headrace.platform.strings import as_str
 
@@ -21,7 +21,7 @@ class CheckpointReader:
     """
 
     def __init__(self, filepattern: Any):
-        self._reader = Reader(as_str(filepattern))
+        self._reader = open_checkpoint(as_str(filepattern))
 
     def has_tensor(self, tensor_str: Any) -> bool:
         """Tells whether there is a tensor of this name."""

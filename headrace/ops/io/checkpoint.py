@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 
 import numpy as np
 
 from headrace import errors
-from headrace.formats import bundle
+from headrace.formats import bundle, slices
 from headrace.opdef import op, raw
 from headrace.shapes import scalar
 
@@ -29,21 +30,56 @@ def parse_slice(spec):
 
     Raises:
       InvalidArgumentError: The text is something else.
+      InternalError: The slice does not lie in the shape.
     """
     if not spec:
         return None, None
+    *dims, extents = spec.split(" ")
+    if not dims:
+        raise errors.InvalidArgumentError(
+            None, None, f"Need least two elements in shape_and_slice specification: {spec}"
+        )
+    if not all(re.fullmatch("[0-9]+", d) for d in dims):
+        raise errors.InvalidArgumentError(None, None, f"Non numerical dimension in shape_and_slice: {spec}")
+    shape = tuple(int(d) for d in dims)
+    part = []
+    for i, extent in enumerate(extents.split(":")):
+        if extent == "-":
+            part.append((0, shape[i] if i < len(shape) else 0))
+            continue
+        if re.fullmatch("-?[0-9]+,-?[0-9]+", extent) is None:
+            raise errors.InvalidArgumentError(
+                None, None, f"Expected a pair of numbers or '-' but got '{extent}': string = {extents}"
+            )
+        start, length = (int(n) for n in extent.split(","))
+        if start < 0 or length <= 0:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Expected non-negative start and positive length but got start = {start}, length = {length}: string = "
+                f"{extents}",
+            )
+        part.append((start, length))
+    shown = f"shape = [{','.join(dims)}], slice = {extents}"
+    if len(part) != len(shape):
+        raise errors.InternalError(None, None, f"Mismatching ranks: {shown}")
+    for i, ((start, length), d) in enumerate(zip(part, shape, strict=True)):
+        if start + length > d:
+            raise errors.InternalError(None, None, f"Extent in dimension {i} out of bounds: {shown}")
+    return shape, tuple(part)
+
+
+def static_part(spec):
+    """Returns the shape of the slice that a spec describes, for shape rules; None if it names none.
+
+    Raises:
+      ValueError: The text is no such spec.
+    """
     try:
-        *dims, extents = spec.split(" ")
-        shape = tuple(int(d) for d in dims)
-        part = []
-        for extent, d in zip(extents.split(":"), shape, strict=True):
-            start, length = (0, d) if extent == "-" else (int(n) for n in extent.split(","))
-            if start < 0 or length < 0 or start + length > d:
-                raise ValueError
-            part.append((start, length))
-        return shape, tuple(part)
-    except ValueError:
-        raise errors.InvalidArgumentError(None, None, f"Can't parse shape_and_slice {spec!r}") from None
+        _, part = parse_slice(spec)
+    except errors.InvalidArgumentError as e:
+        raise ValueError(e.message) from None
+    return None if part is None else tuple(n for _, n in part)
 
 
 @SaveV2.host
@@ -103,13 +139,13 @@ def restore_shape(prefix, tensor_names, shape_and_slices, *, dtypes, ctx):
     out = []
     for i in range(len(dtypes)):
         spec = None if specs is None else specs.ravel()[i].decode()
-        out.append(tuple(n for _, n in parse_slice(spec)[1]) if spec else None)
+        out.append(static_part(spec) if spec else None)
     return out
 
 
 @RestoreV2.host
 def restore_host(prefix, tensor_names, shape_and_slices, *, dtypes):
-    reader = bundle.Reader(prefix.item().decode())
+    reader = slices.open_checkpoint(prefix.item().decode())
     known = reader.entries()
     out = []
     for name, spec, dtype in zip(_texts(tensor_names), _texts(shape_and_slices), dtypes, strict=True):
