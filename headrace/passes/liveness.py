@@ -124,7 +124,7 @@ class Liveness:
         for op in loop.enters:
             self.nodes[op] = self._all_inputs(op)
             entered = both(entered, self.nodes[op])
-        if not entered:
+        if not entered and all(self.nodes[op] for op in loop.enters):
             entered = _own(loop.enters[0])  # what comes in excludes each other; each may still go its way
         self.loops[loop] = entered
         outside = self._known
