@@ -29,6 +29,7 @@ _EAGER = (
     "summary",
     "train",
     "layers",
+    "rnn",
 )
 
 

@@ -38,6 +38,7 @@ LAYERS = (
     ("data",),
     ("train", "summary"),
     ("layers",),
+    ("rnn",),
     ("keras",),
     ("estimator",),
     ("distributed",),

@@ -98,15 +98,21 @@ def map_leaves(function: Any, structure: Any) -> Any:
     return pack_like(structure, [function(v) for v in flatten(structure)])
 
 
-def check_same(a: Any, b: Any, check_types: bool = True) -> None:
+def check_same(a: Any, b: Any, check_types: bool = True, composites: bool = True) -> None:
     """Checks that two structures nest in the same way.
+
+    Args:
+      a: A structure.
+      b: Another.
+      check_types: Whether the types of sequences have to be the same too.
+      composites: Whether sparse tensors and the like count as structures.
 
     Raises:
       ValueError: They don't.
       TypeError: They do, but with sequences of different types.
     """
     try:
-        _check(a, b, check_types)
+        _check(a, b, check_types, composites)
     except (ValueError, TypeError) as e:
         raise type(e)(
             f"The two structures don't have the same nested structure.\n\nFirst structure: {_shown(a)}\n\nSecond "
@@ -115,8 +121,9 @@ def check_same(a: Any, b: Any, check_types: bool = True) -> None:
         ) from None
 
 
-def _check(a: Any, b: Any, check_types: bool) -> None:
-    nested_a, nested_b = is_nested(a) or is_composite(a), is_nested(b) or is_composite(b)
+def _check(a: Any, b: Any, check_types: bool, composites: bool) -> None:
+    nested_a = is_nested(a) or (composites and is_composite(a))
+    nested_b = is_nested(b) or (composites and is_composite(b))
     if nested_a != nested_b:
         one, other = (a, b) if nested_a else (b, a)
         raise ValueError(
@@ -143,7 +150,7 @@ def _check(a: Any, b: Any, check_types: bool) -> None:
                 f"{_shown(list(a))}, while second structure has keys {_shown(list(b))}"
             )
         for key in sorted(a):
-            _check(a[key], b[key], check_types)
+            _check(a[key], b[key], check_types, composites)
         return
     if len(a) != len(b):
         raise ValueError(
@@ -151,7 +158,7 @@ def _check(a: Any, b: Any, check_types: bool) -> None:
             f"{_shown(a)}. Second structure: {_shown(b)}"
         )
     for x, y in zip(a, b, strict=True):
-        _check(x, y, check_types)
+        _check(x, y, check_types, composites)
 
 
 def _same_type(a: Any, b: Any) -> bool:
@@ -169,6 +176,9 @@ def _shown(value: Any) -> str:
 def _dots(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key!r}: {_dots(value[key])}" for key in value) + "}"
+    if hasattr(value, "_fields"):
+        fields = zip(value._fields, value, strict=True)
+        return type(value).__name__ + "(" + ", ".join(f"{name}={_dots(v)}" for name, v in fields) + ")"
     if isinstance(value, tuple):
         inside = ", ".join(_dots(v) for v in value)
         return f"({inside},)" if len(value) == 1 else f"({inside})"
