@@ -21,7 +21,7 @@ def artifact(function: Any) -> Any:
     return function
 
 
-@export("autograph.experimental.do_not_convert")
+@export("autograph.experimental.do_not_convert", "contrib.autograph.do_not_convert")
 def do_not_convert(func: Any = None) -> Any:
     """Returns a function that AutoGraph leaves as it is, with all that it calls; usable as a decorator.
 

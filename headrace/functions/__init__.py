@@ -4,5 +4,14 @@ from headrace.functions.concrete import ConcreteFunction
 from headrace.functions.defun import Defun
 from headrace.functions.polymorphic import Function, function
 from headrace.functions.trace import trace_function
+from headrace.functions.wrapped import WrappedFunction, wrap_function
 
-__all__ = ["ConcreteFunction", "Defun", "Function", "function", "trace_function"]
+__all__ = [
+    "ConcreteFunction",
+    "Defun",
+    "Function",
+    "WrappedFunction",
+    "function",
+    "trace_function",
+    "wrap_function",
+]

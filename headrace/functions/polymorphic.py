@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from headrace.export import export
+from headrace.export import export, export_value
 from headrace.functions.arguments import FunctionSpec, cache_key, relaxed
 from headrace.functions.concrete import ConcreteFunction
 from headrace.functions.lifting import LiftedVariable
@@ -395,3 +395,22 @@ def _check_signature(signature: Any) -> None:
             f"Invalid input_signature {signature}; input_signature must be a possibly nested sequence of TensorSpec "
             "objects."
         )
+
+
+@export("contrib.eager.defun", "python.eager.function.defun")
+def defun(
+    func: Any = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    experimental_autograph_options: Any = None,
+    experimental_relax_shapes: bool = False,
+) -> Any:
+    """Returns what `tf.function` returns; its name before TensorFlow 1.14."""
+    return function(
+        func, input_signature, autograph, experimental_autograph_options, experimental_relax_shapes
+    )
+
+
+export_value("contrib.eager.function", function)
+export_value("python.eager.def_function.Function", Function)
+export_value("python.eager.function.ConcreteFunction", ConcreteFunction)

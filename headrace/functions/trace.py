@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.export import export
 from headrace.graph import Graph, Operation, Tensor
 from headrace.graph.automatic_control import AutomaticControl
 from headrace.graph.func_graph import FuncGraph
@@ -53,8 +54,8 @@ def trace_function(
     described_as = python_function if described_as is None else described_as
     names = [*arg_names, *[None] * (len(args) - len(arg_names))]
     with graph.as_default():
-        given = tuple([_placeholders(graph, n, value) for n, value in zip(names, args, strict=True)])
-        given_by_name = {key: _placeholders(graph, key, kwargs[key]) for key in sorted(kwargs)}
+        given = tuple([as_placeholders(graph, n, value) for n, value in zip(names, args, strict=True)])
+        given_by_name = {key: as_placeholders(graph, key, kwargs[key]) for key in sorted(kwargs)}
         given_by_name = {key: given_by_name[key] for key in kwargs}
         graph.structured_input_signature = (
             tuple(_described(each, graph) for each in given),
@@ -90,7 +91,7 @@ def _no_tensor(value: Any, function: Any) -> str:
     )
 
 
-def _placeholders(graph: FuncGraph, name: str | None, structure: Any) -> Any:
+def as_placeholders(graph: FuncGraph, name: str | None, structure: Any) -> Any:
     """Returns an argument with placeholders in place of its tensors and TensorSpecs."""
     return pack_like(structure, [_leaf(graph, name, v) for v in flatten(structure)])
 
@@ -103,21 +104,23 @@ def _leaf(graph: FuncGraph, name: str | None, value: Any) -> Any:
     if is_composite(value):
         return _leaf(graph, name, value._type_spec)
     if isinstance(value, TensorSpec):
-        wanted = value.name or name or "Placeholder"
+        wanted = value.name or name
         return _placeholder(graph, value.dtype, value._shape_tuple, wanted, None)
     if isinstance(value, Tensor):
-        return _placeholder(graph, value.dtype.base_dtype, value._dims, name or "Placeholder", value)
+        return _placeholder(graph, value.dtype.base_dtype, value._dims, name, value)
     handle = getattr(value, "handle", None)
     if isinstance(handle, Tensor):
         graph.capture(handle)
     return value
 
 
-def _placeholder(graph: FuncGraph, dtype: Any, dims: Any, name: str, like: Tensor | None) -> Tensor:
+def _placeholder(graph: FuncGraph, dtype: Any, dims: Any, name: str | None, like: Tensor | None) -> Tensor:
+    marks = {} if name is None else {_USER_NAME: name}
+    name = "placeholder" if name is None else name
     plain = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name)
     if not re.match(r"[A-Za-z0-9.]", plain):
         plain = "arg_" + plain
-    inner = graph.placeholder(dtype, dims, plain, **{_USER_NAME: name})
+    inner = graph.placeholder(dtype, dims, plain, **marks)
     graph.inputs.append(inner)
     if like is not None:
         inner._handle_data = like._handle_data
@@ -133,3 +136,21 @@ def _described(structure: Any, graph: FuncGraph) -> Any:
         return value._type_spec if is_composite(value) else value
 
     return pack_like(structure, [spec(v) for v in flatten(structure)])
+
+
+@export("python.framework.func_graph.func_graph_from_py_func")
+def func_graph_from_py_func(
+    name: str,
+    python_func: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
+    signature: Any = None,
+    func_graph: Any = None,
+    autograph: bool = False,
+    autograph_options: Any = None,
+    **unused: Any,
+) -> FuncGraph:
+    """Returns the FuncGraph of what a Python function builds; see `trace_function`."""
+    given = args if signature is None else signature
+    features = autograph_options or True
+    return trace_function(name, python_func, given, kwargs or {}, autograph=features if autograph else False)

@@ -273,6 +273,7 @@ class BoundedTensorSpec(TensorSpec):
 
 
 export_value("python.framework.tensor_spec.BoundedTensorSpec", BoundedTensorSpec)
+export_value("contrib.framework.BoundedTensorSpec", BoundedTensorSpec)
 
 
 @export("SparseTensorSpec")

@@ -119,7 +119,7 @@ def eager_py_func_grad(op, *dys):
         return raw.EagerPyFunc(list(dys), token=register(backwards, op._graph), Tout=types)
 
 
-@export("py_function")
+@export("py_function", "contrib.eager.py_func")
 def py_function(func=None, inp=None, Tout=None, name=None):
     """Returns what a Python function makes of tensors, each time a step runs; gradients flow through it.
 

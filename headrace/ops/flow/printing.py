@@ -106,7 +106,7 @@ def _placeholder(texts):
     return found
 
 
-@export("print")
+@export("print", "python.ops.logging_ops.print_v2")
 def print_v2(*inputs, **kwargs):
     """Writes values when the graph runs; returns the operation that does.
 

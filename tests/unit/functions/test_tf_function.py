@@ -252,3 +252,32 @@ def test_functions_of_functions_and_their_names():
     assert g(tf.constant(2.0)).op.type == "PartitionedCall"
     with pytest.raises(ValueError, match="cannot be decorated after they have been traced"):
         g._decorate(lambda h: h)
+
+
+def test_wrapped_functions_make_variables_once_and_can_be_cut():
+    def f(x, add):
+        v = tf.Variable(5.0, name="v")
+        with tf.control_dependencies([v.assign_add(x) if add else v.assign_sub(x)]):
+            return v.read_value()
+
+    wrapped = tf.wrap_function(f, [tf.TensorSpec((), tf.float32), True])
+    y = [wrapped(tf.constant(1.0)), wrapped(2.0)]
+    assert [v.name for v in tf.global_variables()] == ["v:0"]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(y[0]) == 6.0 and session.run(y[1]) == 8.0
+    with pytest.raises(NotImplementedError, match="Keyword arguments not supported"):
+        wrapped(x=1.0)
+    with pytest.raises(
+        ValueError, match="Arguments and signature arguments do not match. got: 1, expected: 2"
+    ):
+        wrapped()
+    with tf.Graph().as_default() as inner:
+        a = tf.placeholder(tf.float32, [2], name="a")
+        tf.add(tf.multiply(a, 2.0, name="b"), 1.0, name="c")
+    message = inner.as_graph_def()
+    imported = tf.wrap_function(lambda: tf.import_graph_def(message, name="im"), [])
+    whole, part = imported.prune("im/a:0", "im/c:0"), imported.prune("im/b:0", {"k": "im/c:0"})
+    with tf.Session() as session:
+        assert session.run(whole(tf.constant([1.0, 2.0]))).tolist() == [3.0, 5.0]
+        assert session.run(part(tf.constant([1.0, 2.0])))["k"].tolist() == [2.0, 3.0]
