@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -347,6 +345,9 @@ def _text(message: Any) -> bytes:
 
 def _hash(message: Any) -> str:
     """Returns eleven letters that tell bodies apart."""
+    import base64
+    import hashlib
+
     digest = hashlib.sha256(_text(message)).digest()[:8]
     return base64.b64encode(digest, b"__").decode().rstrip("=").replace("_", "0")
 

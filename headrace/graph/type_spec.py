@@ -72,7 +72,7 @@ class TypeSpec:
         return self._deserialize(_common(self._serialize(), other._serialize()))
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and _key(self._serialize()) == _key(other._serialize())  # type: ignore[attr-defined]
+        return type(self) is type(other) and _key(self._serialize()) == _key(other._serialize())
 
     def __ne__(self, other: object) -> bool:
         return not self == other

@@ -16,7 +16,7 @@ def called_functions(op: Any) -> list[Function]:
     """Returns the functions that a node's attrs name, in the order of the attrs."""
     special = CALLEES.get(op.type) or getattr(op.kind, "callees", None)
     if special is not None:
-        return special(op)  # type: ignore[no-any-return]
+        return special(op)
     found: list[Function] = []
     for value in op.attrs.values():
         if type(value) is FuncRef:

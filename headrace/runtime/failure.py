@@ -30,7 +30,7 @@ def at_node(error: BaseException, op: Operation, operands: Sequence[Any] | None 
     """
     if isinstance(error, RecursionError):
         # Only functions that call themselves lead so deep; this deep there is no place to say more.
-        return errors.ResourceExhaustedError(None, op, f"{op.name}: a function calls itself too many times")
+        return errors.ResourceExhaustedError(None, op, f"{op.name}: a function calls itself too many times")  # type: ignore[no-any-return]
     if isinstance(error, errors.OpError):
         if error.op is not None:
             return error
