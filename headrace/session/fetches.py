@@ -11,6 +11,7 @@ import numpy as np
 from headrace import errors
 from headrace.dtypes import string
 from headrace.graph import Graph, IndexedSlices, Operation, Tensor
+from headrace.session.handles import HANDLE_OPS, TensorHandle
 
 Rebuild = Callable[[list[Any]], Any]
 
@@ -22,6 +23,7 @@ class Fetches:
       graph: The session's graph.
       fetches: A tensor, operation, name, Variable, IndexedSlices or SparseTensor; or lists, tuples, named tuples and
         dictionaries of those, nested.
+      session: The session that runs them, which handles need.
 
     Attributes:
       tensors: The tensors whose values are needed, without duplicates.
@@ -32,8 +34,9 @@ class Fetches:
       ValueError: A name, or an element of another graph.
     """
 
-    def __init__(self, graph: Graph, fetches: Any):
+    def __init__(self, graph: Graph, fetches: Any, session: Any = None):
         self._graph = graph
+        self._session = session
         self._places: dict[Tensor, int] = {}
         self.targets: list[Operation] = []
         self._rebuild = self._map(fetches)
@@ -101,7 +104,18 @@ class Fetches:
                 self.targets.append(element)
             return lambda values: None
         place = self._places.setdefault(element, len(self._places))
+        if element._op.type in HANDLE_OPS and self._session is not None:
+            return self._handle(place, element._op.attrs["T"])
         return lambda values: values[place]
+
+    def _handle(self, place: int, dtype: Any) -> Rebuild:
+        def rebuild(values: list[Any]) -> Any:
+            if type(values[place]) is not TensorHandle:
+                # One object, however often it is fetched: the tensor goes with it.
+                values[place] = TensorHandle(values[place], dtype, self._session)
+            return values[place]
+
+        return rebuild
 
     def _composite(self, fetch: Any, make: Callable[..., Any]) -> Rebuild:
         if isinstance(fetch, IndexedSlices):
@@ -178,6 +192,8 @@ def feed_value(graph: Graph, tensor: Tensor, value: Any) -> Any:
             f"to the feed with key {tensor!s}."
         )
     dtype = tensor._dtype.base_dtype
+    if type(value) is TensorHandle:
+        return value.fed_to(dtype)
     if graph._unfeedable and not graph.is_feedable(tensor):
         raise ValueError(f"Tensor {tensor} may not be fed.")
     if dtype is string:

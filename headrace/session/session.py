@@ -16,6 +16,7 @@ from headrace.runtime.context import Step
 from headrace.runtime.plan import Plan, tier_from_environment
 from headrace.runtime.state import SessionState
 from headrace.session.fetches import Fetches, feed_pairs, feed_value
+from headrace.session.handles import HANDLE_OPS
 from headrace.session.partial import PartialRun
 from headrace.session.placement import check_devices
 from headrace.session.trace import fill_metadata
@@ -111,11 +112,16 @@ class BaseSession:
                 "The Session graph is empty.  Add operations to the graph before calling run()."
             )
         pairs = feed_pairs(graph, feed_dict) if feed_dict else []
-        if type(fetches) is Tensor and fetches._op._graph is graph and not graph._unfetchable:
+        if (
+            type(fetches) is Tensor
+            and fetches._op._graph is graph
+            and not graph._unfetchable
+            and fetches._op.type not in HANDLE_OPS
+        ):
             plan = self._plan((fetches,), (), tuple([t for t, _ in pairs]))
             rebuild: Callable[[list[Any]], Any] = _first
         else:
-            mapped = Fetches(graph, fetches)
+            mapped = Fetches(graph, fetches, self)
             plan = self._plan(tuple(mapped.tensors), tuple(mapped.targets), tuple([t for t, _ in pairs]))
             rebuild = mapped.rebuild
         values = [v for _, v in pairs]
