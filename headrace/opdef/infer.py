@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from headrace import shapes
-from headrace.dtypes import variant
+from headrace import errors, shapes
+from headrace.dtypes import resource, variant
 from headrace.graph import hooks
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
@@ -129,8 +130,65 @@ def infer_shapes(kind: Any, op: Operation) -> None:
                 break
 
 
-def _message(op: Operation, text: str, ctx: ShapeContext | None) -> str:
-    rows = ", ".join("?" if t._dims is None else shapes.to_text(t._dims) for t in op._inputs)
+class _ValueContext(ShapeContext):
+    """What a shape rule may ask for when the operands themselves are there."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, op: Operation, values: Sequence[Any]):
+        super().__init__(op)
+        self._values = values
+
+    def constant(self, operand: str | int) -> np.ndarray[Any, Any] | None:
+        value = self._values[self._tensor(operand)[0]]
+        return value if type(value) is np.ndarray else super().constant(operand)
+
+    def as_shape(self, operand: str | int) -> Shape:
+        value = self._values[self._tensor(operand)[0]]
+        if type(value) is np.ndarray and value.ndim == 1 and value.dtype.kind in "iu":
+            return tuple(None if d < 0 else d for d in value.tolist())
+        return super().as_shape(operand)
+
+    def set_handle(self, data: Any, output: int = 0) -> None:
+        pass
+
+
+def can_check(op: Operation) -> bool:
+    """Whether a node's shape rule may have more to say once its operands are there."""
+    if op.kind.rules.get("shape") is None or not op._inputs or not op._outputs:
+        return False
+    if any(t._dtype.is_ref or t._dtype in (resource, variant) for t in (*op._inputs, *op._outputs)):
+        return False
+    return any(t._dims is None or None in t._dims for t in op._inputs)
+
+
+def check_operands(op: Operation, values: Sequence[Any]) -> None:
+    """Asks a node's shape rule about operands whose shapes were not known while the node was built.
+
+    Args:
+      op: A node for which `can_check` holds.
+      values: Its flat operands: NumPy arrays where they are known, or anything with a shape.
+
+    Raises:
+      InvalidArgumentError: Their shapes do not fit the op.
+    """
+    rule: Rule = op.kind.rules["shape"]
+    dims = [tuple(v.shape) for v in values]
+    operands = group_operands(op.kind, op.attrs, dims)
+    ctx = None
+    keywords = rule.keywords(op.attrs, op.kind.plan.type_attrs) if rule.names or rule.wants_rest else {}
+    if rule.wants_ctx:
+        ctx = keywords["ctx"] = _ValueContext(op, values)
+    try:
+        rule.function(*operands, **keywords)
+    except ValueError as e:
+        raise errors.InvalidArgumentError(None, None, _message(op, str(e), ctx, dims)) from None
+
+
+def _message(op: Operation, text: str, ctx: ShapeContext | None, dims: Sequence[Shape] | None = None) -> str:
+    if dims is None:
+        dims = [t._dims for t in op._inputs]
+    rows = ", ".join("?" if d is None else shapes.to_text(d) for d in dims)
     out = f"{text} for '{op.name}' (op: '{op.type}') with input shapes: {rows}"
     if ctx is not None and ctx.asked:
         known, partial = [], []

@@ -10,6 +10,7 @@ import numpy as np
 from headrace import dtypes, errors
 from headrace.graph import Operation
 from headrace.lazy import jax
+from headrace.opdef.infer import can_check, check_operands
 from headrace.opdef.rules import Rule
 from headrace.resources.stacked_list import StackedList
 from headrace.runtime.context import HostContext, Step
@@ -39,9 +40,11 @@ class Kernel:
 
     __slots__ = (
         "_fallback",
+        "_checked_shapes",
         "_groups",
         "_keywords",
         "_many",
+        "_may_check",
         "_n",
         "_program",
         "_storage",
@@ -67,6 +70,8 @@ class Kernel:
             self._program = _one_op_program(op, rule)
         self.op = op
         self.rule = rule
+        self._may_check = can_check(op)
+        self._checked_shapes: Any = None
         plan = kind.plan
         self._keywords = rule.keywords(op.attrs, plan.type_attrs)
         # What is handed on to a function is neither read nor brought to the host.
@@ -83,16 +88,22 @@ class Kernel:
 
     def __call__(self, step: Step, operands: list[Any]) -> Any:
         if self._program is not None:
+            if self._may_check:
+                self._check(operands)
             result = self._program(step, operands)
         else:
             if not self._untouched:
                 operands = [v if type(v) is np.ndarray else _on_host(v) for v in operands]
+            flat = operands
             if self._groups is not None:
                 operands = _grouped(operands, self._groups)
             if self.rule.wants_ctx:
                 result = self.rule.function(*operands, ctx=HostContext(step, self.op), **self._keywords)
             else:
                 result = self.rule.function(*operands, **self._keywords)
+            # The rule comes first: it words refusals as TensorFlow's kernels do.
+            if self._may_check:
+                self._check(flat)
             if result is NotImplemented:
                 result = self._compiled(step, operands)
         if not self._many:
@@ -104,6 +115,13 @@ class Kernel:
                 None, None, f"{self.op.type}'s rule gave {len(result)} outputs where {self._n} are declared"
             )
         return [self._checked(v, i) for i, v in enumerate(result)]
+
+    def _check(self, operands: list[Any]) -> None:
+        """Has the shape rule look at operands of shapes that are new."""
+        key = [v.shape for v in operands]
+        if key != self._checked_shapes:
+            check_operands(self.op, operands)
+            self._checked_shapes = key
 
     def _compiled(self, step: Step, operands: list[Any]) -> Any:
         """Runs the lower rule, where the host rule is for small operands only and these are not."""

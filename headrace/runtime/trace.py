@@ -16,7 +16,7 @@ from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function
 from headrace.lazy import jnp
 from headrace.opdef.functions import called_functions
-from headrace.opdef.infer import group_operands
+from headrace.opdef.infer import can_check, check_operands, group_operands
 from headrace.passes.access import Late
 from headrace.resources.random import advanced
 from headrace.resources.variable import VariableState
@@ -40,6 +40,8 @@ def can_lower(op: Operation) -> bool:
             not is_plain(t._dtype)
             and t._dtype.name != "resource"
             and not (lists and t._dtype.name == "variant")
+            # A text that only says what went wrong is known while tracing.
+            and not (options.get("texts") and t._op.type == "Const" and t._dims == ())
         ):
             return False
     for t in op._outputs:
@@ -160,6 +162,8 @@ class Trace:
         keywords = rule.keywords(op.attrs, plan.type_attrs)
         if rule.wants_ctx:
             keywords["ctx"] = TraceContext(self, op)
+        if can_check(op):
+            check_operands(op, [v for v, _ in flat])
         try:
             result = rule.function(*group_operands(kind, op.attrs, values), **keywords)
         except NotImplementedError as e:
