@@ -52,7 +52,7 @@ class Functionalizer:
     Args:
       structure: The step's loops.
       liveness: When its values are there.
-      wanted: Tensors that are asked for outside the region.
+      wanted: Tensors that are asked for outside their region.
     """
 
     def __init__(self, structure: Structure, liveness: Liveness, wanted: set[Tensor]):
@@ -450,25 +450,25 @@ def _is_pivot(op: Operation) -> bool:
 
 
 def functionalized(
-    items: Sequence[Item], structure: Structure, liveness: Liveness, wanted: set[Tensor], graph: Graph
+    work: Functionalizer, items: Sequence[Item], asked: Sequence[Tensor], graph: Graph
 ) -> Target:
     """Returns a region's functional form.
 
     Args:
+      work: What is known of the step.
       items: The region's items, in order.
-      structure: The step's loops.
-      liveness: When its values are there.
-      wanted: Tensors that are asked for outside the region.
+      asked: Those of its tensors that are asked for outside.
       graph: The graph that new nodes belong to.
 
     Raises:
       Resists: This pass knows none.
     """
-    for t in wanted:
-        if liveness.of(t) != ALWAYS or structure.output_frame(t._op).parent is not None:
+    structure = work.structure
+    for t in asked:
+        if work.liveness.of(t) != ALWAYS or structure.output_frame(t._op).parent is not None:
             raise Resists(f"{t.name} is fetched, and may not be there once")
     target = Target(graph, structure.fed)
-    Functionalizer(structure, liveness, wanted).block(items, _NOTHING, target)
+    work.block(items, _NOTHING, target)
     made = {t for op in target.ops for t in op._outputs}
     home = {op for item in items for op in (item.nodes() if isinstance(item, Loop) else [item])}
     for op in target.ops:

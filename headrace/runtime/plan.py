@@ -99,11 +99,13 @@ class Plan:
         self._fed = fed
         self._late = late_reads(self.ops, fed)
         self._waits: dict[Operation, list[Operation]] = {}
+        self._stand_ins: dict[Tensor, Tensor] = {}
         wanted = fetches
         if has_control_flow(self.ops):
             rewritten = rewrite(self.ops, fetches, fed, self._late, tier != "interpret")
             self.ops, self._late, self._waits = rewritten.ops, rewritten.late, rewritten.waits
-            wanted = [rewritten.stand_ins.get(t, t) for t in fetches]
+            self._stand_ins = rewritten.stand_ins
+            wanted = [self._stand_ins.get(t, t) for t in fetches]
         self._wanted = wanted
         self._slots: dict[Tensor, int] = {}
         for t in feeds:

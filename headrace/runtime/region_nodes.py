@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,8 +12,9 @@ from headrace.graph import Graph, Operation, Tensor
 from headrace.opdef import notation
 from headrace.opdef.call import Plan as Arguments
 from headrace.opdef.rules import Rule
+from headrace.opdef.signature import Signature
 from headrace.passes.access import Access, Late, access_of, source
-from headrace.passes.functionalize import functionalized
+from headrace.passes.functionalize import Functionalizer, functionalized
 from headrace.passes.liveness import Liveness
 from headrace.passes.loops import CONTROL_FLOW, Structure
 from headrace.passes.regions import Region, regions
@@ -73,23 +75,20 @@ def rewrite(
     labels = {t: i for i, t in enumerate(fetches) if t not in fed}
     home = {op: part for part in parts for op in (part.nodes() if isinstance(part, Region) else [part])}
     used = {t for op in ops for t in structure.inputs(op) if t not in fed and home[t._op] is not home[op]}
+    wanted = {t for t in used | labels.keys() if isinstance(home.get(t._op), Region)}
     around = _graph_for_functions(ops[0]._graph)
+    work: Functionalizer | None = None
     for part in parts:
         if not isinstance(part, Region):
             _place(part, structure.inputs(part), part._control_inputs, out, nodes)
             continue
-        inside = set(part.nodes())
-        asked = [
-            t
-            for op in ops
-            if op in inside
-            for t in op._outputs
-            if t not in fed and (t in labels or t in used)
-        ]
+        inside = sorted(part.nodes(), key=lambda op: op._id)
+        asked = [t for op in inside for t in op._outputs if t in wanted]
         target = None
         if functional:
+            work = work or Functionalizer(structure, liveness, wanted)
             with contextlib.suppress(Resists):
-                target = functionalized(part.items, structure, liveness, set(asked), around)
+                target = functionalized(work, part.items, asked, around)
         if target is None:
             node = _region_node(part, structure, asked, labels, out)
             _place(node, node._inputs, node._control_inputs, out, nodes)
@@ -128,6 +127,12 @@ def _graph_for_functions(graph: Graph) -> Graph:
     return around
 
 
+@functools.cache
+def _arguments() -> tuple[Signature, Arguments]:
+    signature = notation.parse(_SIGNATURE)
+    return signature, Arguments(signature)
+
+
 class _RegionKind:
     """The op of a region's node; each region has one of its own, for its rule is the region."""
 
@@ -138,8 +143,7 @@ class _RegionKind:
         self.module = __name__
         self.is_stateful = True
         self.reads: tuple[str, ...] = ()
-        self.signature = notation.parse(_SIGNATURE)
-        self.plan = Arguments(self.signature)
+        self.signature, self.plan = _arguments()
 
         def run(inputs: tuple[Any, ...], *, ctx: Any) -> list[Any]:
             return program.run(ctx.step, inputs)

@@ -112,4 +112,6 @@ class _Part(Plan):
             self._ran.add(op)
             for t in op._outputs:
                 self._known.setdefault(t, table[self._slots[t]])
+        for t, stand_in in self._stand_ins.items():
+            self._known.setdefault(t, table[self._slots[stand_in]])
         return result
