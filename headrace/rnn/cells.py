@@ -96,7 +96,7 @@ class RNNCell(Layer):
             if dtype is not None and inputs.dtype != dtype:
                 raise ValueError(
                     "dtype from input tensor is different from the input param. Input tensor dtype: "
-                    f"{inputs.dtype!r}, dtype: {dtype!r}"
+                    f"{inputs.dtype}, dtype: {dtypes.as_dtype(dtype)}"
                 )
             batch_size = NAMES["shape"](inputs)[0] if found is None else found
             dtype = inputs.dtype
@@ -153,7 +153,9 @@ def input_depth(shape: Any) -> int:
     """
     depth = as_shape(shape)[-1].value
     if depth is None:
-        raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {shape}")
+        raise ValueError(
+            f"Expected inputs.shape[-1] to be known, saw shape: {tuple(as_shape(shape).as_list())}"
+        )
     return int(depth)
 
 
@@ -177,7 +179,7 @@ def check_supported(dtype: Any) -> None:
         return
     dtype = dtypes.as_dtype(dtype)
     if not (dtype.is_floating or dtype.is_complex):
-        raise ValueError(f"RNN cell only supports floating point inputs, but saw dtype: {dtype!r}")
+        raise ValueError(f"RNN cell only supports floating point inputs, but saw dtype: {dtype}")
 
 
 def activation_named(activation: Any, default: str = "tanh") -> Any:

@@ -39,7 +39,7 @@ class LSTMStateTuple(_Fields):
           TypeError: They differ.
         """
         if self.c.dtype != self.h.dtype:
-            raise TypeError(f"Inconsistent internal state: {self.c.dtype!r} vs {self.h.dtype!r}")
+            raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
         return self.c.dtype
 
 

@@ -55,7 +55,7 @@ def raw_rnn(
             known = known.merge_with(dimension_at_index(shape, 0))
         known_batch = known.value
         batch_size = NAMES["shape"](flat_input[0])[0] if known_batch is None else known_batch
-        check_same(state, cell.state_size)
+        check_same(state, cell.state_size, composites=False)
         state = pack_like(state, [convert_to_tensor(each) for each in flatten(state)])
         if emitted is not None:
             models = [convert_to_tensor(each) for each in flatten(emitted)]
@@ -87,15 +87,15 @@ def raw_rnn(
 
         def step(time: Any, finished: Any, current: Any, array: Any, state: Any, own: Any) -> Any:
             output, cell_state = cell(current, state)
-            check_same(state, cell_state)
-            check_same(cell.output_size, output)
+            check_same(state, cell_state, composites=False)
+            check_same(cell.output_size, output, composites=False)
             next_time = time + 1
             next_finished, next_input, next_state, emit, next_own = loop_fn(
                 next_time, output, cell_state, own
             )
-            check_same(state, next_state)
-            check_same(current, next_input)
-            check_same(array, emit)
+            check_same(state, next_state, composites=False)
+            check_same(current, next_input, composites=False)
+            check_same(array, emit, composites=False)
 
             def kept(old: Any, new: Any) -> Any:
                 pairs = zip(flatten(old), flatten(new), strict=True)

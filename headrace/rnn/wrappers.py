@@ -260,7 +260,7 @@ class ResidualWrapper(CellWrapper):
 
 
 def _sum(inputs: Any, outputs: Any) -> Any:
-    check_same(inputs, outputs)
+    check_same(inputs, outputs, composites=False)
     pairs = list(zip(flatten(inputs), flatten(outputs), strict=True))
     for one, other in pairs:
         one.shape.assert_is_compatible_with(other.shape)

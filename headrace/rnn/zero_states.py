@@ -23,7 +23,7 @@ def _part(value: Any, which: str) -> tuple[Any, Any]:
         if static is not None:
             static = [int(n) for n in static.reshape([-1])]
         return value, static
-    shape = TensorShape([value]) if isinstance(value, int) or value is None else as_shape(value)
+    shape = TensorShape([value]) if isinstance(value, int) else as_shape(value)
     static = shape.as_list() if shape.ndims is not None else None
     if not shape.is_fully_defined():
         return None, static
@@ -44,6 +44,8 @@ def joined_shape(prefix: Any, suffix: Any, static: bool = False) -> Any:
     first, first_known = _part(prefix, "prefix")
     second, second_known = _part(suffix, "suffix")
     if static:
+        if first_known is None or second_known is None:
+            return None
         whole = TensorShape(first_known).concatenate(TensorShape(second_known))
         return whole.as_list() if whole.ndims is not None else None
     if first is None or second is None:

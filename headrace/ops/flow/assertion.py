@@ -76,6 +76,13 @@ def assert_host(condition, data, *, summarize):
     return ()
 
 
+@Assert.lower(untouched=True, texts=True)
+def assert_lower(condition, data, *, ctx):
+    # The host rule says what the data is.
+    ctx.check(condition, "assertion failed")
+    return ()
+
+
 @Assert.cases
 def assert_cases(case):
     @case.program
