@@ -45,6 +45,7 @@ class FrameProgram:
 
     Attributes:
       inputs: The tensors from outside that it takes, in order.
+      has_aliases: Whether references come to nodes that do not ask for them.
 
     Args:
       region: Its nodes.
@@ -58,6 +59,7 @@ class FrameProgram:
     ):
         self._structure = structure
         self._inside = set(region.nodes())
+        self.has_aliases = any(hands_memory_on(op, structure.inputs(op)) for op in self._inside if op._inputs)
         self._awaited = {c for op in self._inside for c in op._control_inputs if c in self._inside}
         self.inputs: list[Tensor] = list(
             dict.fromkeys(
@@ -82,7 +84,14 @@ class FrameProgram:
         tapped: dict[Tensor, Any] = {}
         with np.errstate(all="ignore"):
             self._root.run(table, _Run(step, tapped))
-        return [tapped.get(t, DEAD) if slot is None else table[slot] for t, slot in self._outputs]
+        values: list[Any] = [
+            tapped.get(t, DEAD) if slot is None else table[slot] for t, slot in self._outputs
+        ]
+        for i, (t, _) in enumerate(self._outputs):
+            if type(values[i]) is VariableState and not _is_handle(t):
+                with step.state.lock:
+                    values[i] = values[i].read()
+        return values
 
 
 class _Run:
@@ -110,8 +119,11 @@ class _Node:
     def __init__(self, op: Operation, inputs: list[int], controls: list[int], tensors: Sequence[Tensor] = ()):
         self.op = op
         self.inputs = inputs
-        # Switch and its kin pass a value on where they are given a reference.
-        self.dereferences = any(t._dtype.is_ref for t in tensors) and op.type[:3] != "Ref"
+        # Nodes that only pass values on read a reference, but for those that hand a variable's memory on.
+        hands_on = bool(tensors) and hands_memory_on(op, tensors)
+        self.dereferences = (
+            op.type[:3] != "Ref" and not hands_on and op._outputs[:1] != [] and not _is_handle(op._outputs[0])
+        )
         self.controls = controls
         self.outputs: list[int | None] = []
         self.place: int | None = None
@@ -119,7 +131,7 @@ class _Node:
         self.reads: list[int] = []
         self.holds = False
 
-    def prepare(self, tensors: Sequence[Tensor]) -> None:
+    def prepare(self, tensors: Sequence[Tensor], has_aliases: bool) -> None:
         try:
             kernel = self.kernel = Kernel(self.op)
         except errors.OpError as e:
@@ -130,8 +142,8 @@ class _Node:
             for i, t in enumerate(tensors)
             if t._dtype is not dtypes.resource and not kernel.takes_reference[i]
         ]
-        self.holds = not kernel.rule.options.get("calls") and any(
-            t._dtype.is_ref or t._dtype is dtypes.resource for t in tensors
+        self.holds = not kernel.rule.options.get("calls") and (
+            has_aliases or any(t._dtype.is_ref or t._dtype is dtypes.resource for t in tensors)
         )
 
     def missing(self, table: list[Any]) -> NoValue | None:
@@ -196,8 +208,17 @@ class _Node:
             table[self.place] = _DONE
 
 
+def hands_memory_on(op: Operation, inputs: Sequence[Tensor]) -> bool:
+    """Whether a node that was given what is read from a variable takes the reference in its place, to hand it on."""
+    return op.type in ("Switch", "Enter") and inputs[0]._dtype.is_ref and not op._inputs[0]._dtype.is_ref
+
+
+def _is_handle(t: Tensor) -> bool:
+    return t._dtype is dtypes.resource or t._dtype.is_ref
+
+
 class _Switch(_Node):
-    def prepare(self, tensors: Sequence[Tensor]) -> None:
+    def prepare(self, tensors: Sequence[Tensor], has_aliases: bool) -> None:
         pass
 
     def run(self, table: list[Any], run: _Run) -> None:
@@ -229,7 +250,7 @@ class _Switch(_Node):
 class _Merge(_Node):
     __slots__ = ("from_enter",)
 
-    def prepare(self, tensors: Sequence[Tensor]) -> None:
+    def prepare(self, tensors: Sequence[Tensor], has_aliases: bool) -> None:
         self.from_enter = [t._op.type in ENTERS for t in tensors]
 
     def run(self, table: list[Any], run: _Run) -> None:
@@ -256,7 +277,7 @@ class _Merge(_Node):
 class _Trigger(_Node):
     """ControlTrigger: waits for nodes, and does not care whether they were on the branch taken."""
 
-    def prepare(self, tensors: Sequence[Tensor]) -> None:
+    def prepare(self, tensors: Sequence[Tensor], has_aliases: bool) -> None:
         pass
 
     def run(self, table: list[Any], run: _Run) -> None:
@@ -297,7 +318,7 @@ class _Scope:
             tensors = structure.inputs(item)
             node = self.node(item, tensors)
             if item.type not in EXITS and item.type not in NEXTS:
-                node.prepare(tensors)
+                node.prepare(tensors, program.has_aliases)
                 self.set_outputs(node)
             self.items.append(node)
         self.taps = [(t, self.slot(t)) for t in program._taps if self._makes(t, loop)]

@@ -14,6 +14,7 @@ from headrace.opdef.call import Plan as Arguments
 from headrace.opdef.rules import Rule
 from headrace.opdef.signature import Signature
 from headrace.passes.access import Access, Late, access_of, source
+from headrace.passes.aliases import with_aliases
 from headrace.passes.functionalize import Functionalizer, functionalized
 from headrace.passes.liveness import Liveness
 from headrace.passes.loops import CONTROL_FLOW, Structure
@@ -67,6 +68,7 @@ def rewrite(
     Raises:
       InvalidArgumentError: Frames are put together wrongly; the message names the node.
     """
+    late = with_aliases(ops, fed, late)
     structure = Structure(ops, fed, late)
     liveness = Liveness(structure)
     parts = regions(structure, liveness)

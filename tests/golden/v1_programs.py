@@ -271,6 +271,52 @@ def variable_read_anew(tf):
     return list(tf.while_loop(lambda i, s: i < n, body, [0, 0.0], parallel_iterations=1)), steps
 
 
+def _sum_after_writes(tf, write, start):
+    """Adds up what is read outside a loop from a variable that each iteration writes to."""
+    n, steps = _number(tf, 3, 0, 2)
+    v = tf.Variable(start, name="v")
+
+    def body(i, s):
+        with tf.control_dependencies([write(v)]):
+            return i + 1, s + v
+
+    return [tf.while_loop(lambda i, _: i < n, body, [0, tf.zeros([3])], parallel_iterations=1)[1]], steps
+
+
+def read_outside_of_what_a_loop_adds_to(tf):
+    return _sum_after_writes(tf, lambda v: v.assign_add([1.0, 1.0, 1.0]), [1.0, 2.0, 3.0])
+
+
+def read_outside_of_what_a_loop_assigns(tf):
+    return _sum_after_writes(tf, lambda v: v.assign(v + 1.0), [1.0, 2.0, 3.0])
+
+
+def read_outside_of_what_a_loop_scatters_into(tf):
+    return _sum_after_writes(tf, lambda v: tf.scatter_add(v, [0], [5.0]), [1.0, 2.0, 3.0])
+
+
+def read_outside_of_what_a_branch_writes(tf):
+    pred, _, steps = _ab(tf)
+    v = tf.Variable([1.0, 2.0], name="v")
+
+    def write():
+        with tf.control_dependencies([v.assign_add([1.0, 1.0])]):
+            return v * 1.0
+
+    return [tf.cond(pred, write, lambda: v * 2.0)], steps
+
+
+def condition_reads_what_the_body_writes(tf):
+    n, steps = _number(tf, 6, 6, 0)
+    v = tf.Variable(0.0, name="v")
+
+    def body(i):
+        with tf.control_dependencies([v.assign_add(1.0)]):
+            return i + 1
+
+    return [tf.while_loop(lambda i: v < 3.0, body, [0], parallel_iterations=1, maximum_iterations=n)], steps
+
+
 def random_in_a_loop(tf):
     n, steps = _number(tf, 3, 0, 2)
     _, x = tf.while_loop(
