@@ -392,7 +392,8 @@ def _sequence_like(instance: Any, args: Any) -> Any:
     items = list(args)
     if isinstance(instance, Mapping):
         made = dict(zip(sorted(instance), items, strict=True))
-        return type(instance)((key, made[key]) for key in instance)
+        kind: Any = type(instance)
+        return kind((key, made[key]) for key in instance)
     if _is_namedtuple(instance):
         return type(instance)(*items)
     return items if isinstance(instance, (range, MappingView)) else type(instance)(items)

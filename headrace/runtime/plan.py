@@ -177,7 +177,7 @@ class Plan:
             values = self._run_stages(step, feed_values)
         else:
             values = self._interpret(step, feed_values)
-        out = []
+        out: list[Any] = []
         for slot, is_ref, t in zip(self._fetch_slots, self._reads_fetch, self.fetches, strict=True):
             v = values[slot]
             if is_ref and isinstance(v, VariableState):
@@ -359,7 +359,7 @@ class Plan:
                 if e.op is not None:
                     raise
                 # A lower rule refused its operands while it was traced.
-            except (TypeError, ValueError, NotImplementedError) as e:
+            except Exception as e:  # whatever a lower rule stumbled over, the interpreter has rules of its own
                 self.only_interpret = f"{type(e).__name__}: {e}"
             else:
                 for t, v in results.items():

@@ -21,12 +21,22 @@ WHOLES = (0, 1, 2, 3, 5, -1, -2, 127)
 BUILDING = (ValueError, TypeError, errors.OpError)
 
 
+# Ops whose rules may disagree, and why.
+EXEMPT = {
+    "AccumulateNV2": "TensorFlow believes its attr about the shape",
+}
+
+
 def candidates() -> list[str]:
     """Names of the ops whose cases are calls without handles, references or lists of tensors."""
     out = []
     for name in sorted(OPS):
-        if battery_nodes.recorded(name).calls and not any(
-            arg.is_ref or arg.dtype in (tf.resource, tf.variant) for arg in OPS[name].signature.inputs
+        if (
+            name not in EXEMPT
+            and battery_nodes.recorded(name).calls
+            and not any(
+                arg.is_ref or arg.dtype in (tf.resource, tf.variant) for arg in OPS[name].signature.inputs
+            )
         ):
             out.append(name)
     return out
@@ -81,6 +91,9 @@ def _change_values(draw: Any, call: battery_nodes.Call) -> None:
     if value.size == 0 or value.dtype == object or value.dtype.kind == "b":
         return
     pool = WHOLES if value.dtype.kind in "iu" else FLOATS
+    if ".linalg" in call.kind.module:
+        # What LAPACK and XLA's own decompositions make of NaN and infinity nobody has said.
+        pool = [v for v in pool if np.isfinite(v) and abs(v) < 1e10]
     picked = draw(st.lists(st.sampled_from(pool), min_size=min(value.size, 4), max_size=min(value.size, 8)))
     with np.errstate(all="ignore"):
         call.values[i] = np.resize(np.array(picked).astype(value.dtype), value.shape)
@@ -100,7 +113,9 @@ def _free_attrs(call: battery_nodes.Call) -> list[Any]:
     return [
         a
         for a in call.kind.signature.attrs.values()
-        if a.name not in inferred and a.name in call.attrs and a.type in ("int", "bool", "float", "list(int)", "string")
+        if a.name not in inferred
+        and a.name in call.attrs
+        and a.type in ("int", "bool", "float", "list(int)", "string")
     ]
 
 
@@ -149,6 +164,8 @@ def disagreement(call: battery_nodes.Call) -> str:
         if battery_types.is_limited(name, tier, call.attrs):
             continue
         outcome = _outcome(call, tier)
+        if outcome is None:
+            return ""
         if isinstance(outcome, str) and outcome.startswith("!"):
             return f"{tier}: {outcome[1:]}"
         found[tier] = outcome
@@ -185,8 +202,8 @@ def _outcome(call: battery_nodes.Call, tier: str) -> Any:
     with tf.Graph().as_default(), np.errstate(all="ignore"):
         try:
             node, feeds = call.node(known, [None] * len(call.values))
-        except BUILDING as error:
-            return battery_values.reason(error)
+        except BUILDING:
+            return None  # the op asks for more than nothing to be known of shapes
         except Exception as error:
             return f"!building breaks: {battery_values.reason(error)}"
         try:
@@ -194,7 +211,7 @@ def _outcome(call: battery_nodes.Call, tier: str) -> Any:
         except battery_values.FellBack as error:
             return battery_values.reason(error)
         except errors.OpError as error:
-            if isinstance(error, errors.InternalError):
+            if isinstance(error, errors.InternalError) and "rule gave" in error.message:
                 return f"!{battery_values.reason(error)}"
             return battery_values.reason(error)
         except Exception as error:

@@ -152,7 +152,9 @@ def dynamic_stitch_lower(indices, data):
     if (flat < 0).any():
         return dynamic_stitch_host(tuple(np.asarray(i) for i in indices), data)
     # For each place the row that was written there last; places that none was written to become zeros.
-    rows = jnp.concatenate([jnp.reshape(values, (-1, *rest)) for values in data])
+    rows = jnp.concatenate(
+        [jnp.reshape(values, (np.size(i), *rest)) for i, values in zip(indices, data, strict=True)]
+    )
     last = np.full(size, len(flat))
     last[flat] = np.arange(len(flat))
     zero = jnp.zeros((1, *rest), rows.dtype)

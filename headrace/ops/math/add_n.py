@@ -116,6 +116,8 @@ def accumulate_n_host(inputs, *, shape):
 
 @AccumulateNV2.lower
 def accumulate_n_lower(inputs, *, shape):
+    if any(x.shape != inputs[0].shape for x in inputs):
+        raise ValueError("Inputs must have the same size and shape.")
     return add_n_lower(inputs)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import shapes
+from headrace import errors, shapes
 from headrace.dtypes import float32
 from headrace.export import export
 from headrace.graph.default import colocate_with, name_scope
@@ -25,14 +25,27 @@ ClipByValue = op("""
 """, shape=shapes.unchanged)  # fmt: skip
 
 
+def _check_limits(t, least, most):
+    if any(limit.shape not in ((), t.shape) for limit in (least, most)):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. input shape: "
+            f"{shapes.to_text(t.shape)}clip_value_min shape: {shapes.to_text(least.shape)}clip_value_max shape: "
+            f"{shapes.to_text(most.shape)}",
+        )
+
+
 @ClipByValue.host
 def clip_by_value_host(t, clip_value_min, clip_value_max):
+    _check_limits(t, clip_value_min, clip_value_max)
     least = broadcasting(lambda a, b: np.where(b < a, b, a))(t, clip_value_max)
     return broadcasting(lambda a, b: np.where(a < b, b, a))(least, clip_value_min)
 
 
 @ClipByValue.lower
 def clip_by_value_lower(t, clip_value_min, clip_value_max):
+    _check_limits(t, clip_value_min, clip_value_max)
     least = jnp.where(clip_value_max < t, clip_value_max, t)
     return jnp.where(least < clip_value_min, clip_value_min, least)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from headrace.errors import InvalidArgumentError
 from headrace.lazy import jax, jnp, lax
 from headrace.ops.nn.windows import channel_axis, paddings, spatial, spatial_axes
 
@@ -36,6 +37,8 @@ class Convolution:
         self.input_shape = tuple(int(d) for d in input_shape)
         self.filter_shape = tuple(int(d) for d in filter_shape)
         self.kernel = self.filter_shape[:-2]
+        if 0 in self.kernel:
+            raise InvalidArgumentError(None, None, f"filter must not be empty: {list(self.filter_shape)}")
         self.sizes = tuple(self.input_shape[i] for i in self.axes)
         explicit = [explicit_paddings[2 * i : 2 * i + 2] for i in self.axes] if explicit_paddings else ()
         self.pads = paddings(self.sizes, self.kernel, self.strides, self.dilations, padding, explicit)

@@ -204,7 +204,7 @@ def beam_search_host(inputs, sequence_length, *, beam_width, top_paths, merge_re
     _check(inputs, sequence_length)
     if top_paths > beam_width:
         raise InvalidArgumentError(None, None, "requested more paths than the beam width.")
-    time, batch, classes = inputs.shape
+    batch = inputs.shape[1]
     found = np.zeros((batch, top_paths), inputs.dtype)
     paths: list[list[list[int]]] = [[] for _ in range(top_paths)]
     with np.errstate(all="ignore"):

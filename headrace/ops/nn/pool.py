@@ -55,6 +55,10 @@ def _space(data_format):
 
 def windows_of(shape, ksize, strides, padding, data_format):
     """Returns the Windows of a pooling, checked."""
+    for what, sizes in (("Stride", strides), ("Filter", ksize)):
+        for n in sizes:
+            if n <= 0:
+                raise InvalidArgumentError(None, None, f"{what} must be > 0, but got {n}")
     windows = Windows(shape, ksize, strides, padding)
     windows.check(data_format)
     return windows

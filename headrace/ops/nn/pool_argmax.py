@@ -9,7 +9,7 @@ import numpy as np
 from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.nn import pool_lowering as lowering
-from headrace.ops.nn.pool import pooled_shape, windows_of
+from headrace.ops.nn.pool import check_same, pooled_shape, windows_of
 from headrace.shapes import with_rank
 
 _WINDOW = """
@@ -124,7 +124,10 @@ def max_pool_grad_grad_with_argmax_shape(input, grad, argmax, *, ksize, strides,
 
 
 @MaxPoolGradGradWithArgmax.lower
-def max_pool_grad_grad_with_argmax_lower(input, grad, argmax, *, include_batch_in_index):
+def max_pool_grad_grad_with_argmax_lower(
+    input, grad, argmax, *, ksize, strides, padding, include_batch_in_index
+):
+    check_same("argmax", argmax.shape, pooled_shape(input.shape, ksize, strides, padding, "NHWC"))
     return grad.reshape(-1)[_in_batch(argmax, input.shape, include_batch_in_index)]
 
 

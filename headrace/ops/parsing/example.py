@@ -57,8 +57,10 @@ def parse_example_shape(serialized, names, sparse_keys, dense_keys, dense_defaul
 
 
 @ParseSingleExample.shape
-def parse_single_example_shape(serialized, dense_defaults, *, num_sparse, dense_shapes):
+def parse_single_example_shape(serialized, dense_defaults, *, num_sparse, sparse_keys, dense_shapes):
     shapes.with_rank(serialized, 0)
+    if num_sparse != len(sparse_keys):
+        raise ValueError(f"num_sparse ({num_sparse}) must match the size of sparse_keys ({len(sparse_keys)})")
     return (
         [(None, 1)] * num_sparse
         + [(None,)] * num_sparse
