@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from headrace.formats.jpeg_crop import fix_borders
+
 MOST_BYTES = 1 << 29
 """An image of this many bytes or more is refused, as in TensorFlow."""
 
@@ -133,7 +135,10 @@ def decode(
     if space == "CMYK":
         image = _from_cmyk(image, header.adobe)
     if crop is not None:
-        image = np.ascontiguousarray(image[y : y + rows, x : x + columns])
+        image = image[y : y + rows, x : x + columns].copy()
+        if image.shape[2] == 3 and space == "RGB" and header.components == 3:
+            if fancy and ratio == 1 and complete and not accurate:
+                fix_borders(image, data, header.samplings, y, x)
     return image
 
 
