@@ -59,6 +59,18 @@ def decodings(jpegs):
     for window in ([0, 0, 9, 7], [2, 1, 3, 4], [8, 6, 1, 1], [0, 0, 10, 7], [-1, 0, 2, 2], [0, 0, 0, 5]):
         for name in ("grey", "full"):
             yield "DecodeAndCropJpeg", name, jpegs[name], {"crop_window": window}
+    for window in (
+        [0, 0, 21, 19],
+        [3, 5, 10, 9],
+        [0, 16, 5, 2],
+        [0, 0, 9, 10],
+        [2, 0, 6, 2],
+        [1, 1, 4, 4],
+        [4, 16, 9, 3],
+    ):
+        yield "DecodeAndCropJpeg", "plain", jpegs["plain"], {"crop_window": window}
+    for window in ([0, 0, 9, 8], [1, 3, 4, 5], [2, 2, 3, 2]):
+        yield "DecodeAndCropJpeg", "half", jpegs["half"], {"crop_window": window}
     others = {
         "grey PNG": image_files.pngs()["grey8"],
         "GIF": image_files.gifs()["two"],
