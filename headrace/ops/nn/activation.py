@@ -55,8 +55,9 @@ def _relu6(xp, x):
 
 
 def _masked(xp, dy, mask):
-    # A product rather than a choice: infinite and NaN gradients stay NaN where the mask is off, as in TensorFlow.
-    return dy * mask.astype(dy.dtype)
+    # Infinite and NaN gradients stay NaN where the mask is off, as in TensorFlow; XLA would make a choice of a product
+    # with the mask.
+    return xp.where(mask, dy, dy * _like(xp, 0, dy))
 
 
 def _elu(xp, x):
