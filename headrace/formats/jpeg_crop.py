@@ -31,7 +31,7 @@ def fix_borders(part: _Array, data: bytes, samplings: list[tuple[int, int]], y: 
     start = x // 16 * 16  # whole blocks are decoded
     count = (x + width - start + 1) // 2
     columns: list[tuple[int, int]] = []  # of the part, and by how much rounding differs
-    if count <= 2:
+    if count < 2:
         columns = [(c, -1) for c in range(width)]
     else:
         if x == start and x:
