@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Set
 from typing import Any
 
@@ -49,7 +50,8 @@ class Cluster:
         self.random_ops = random_ops(ops)
         self._slots = {op: i for i, op in enumerate(self.random_ops)}
         self._programs: dict[Any, Program] = {}
-        self._met: dict[Any, int] = {}  # how often inputs without a program came
+        self._spent: dict[Any, float] = {}  # inputs without a program -> seconds they have been interpreted
+        self._compiling_s = 0.0  # how long it took to get the newest program
         self._by_name = {t: i for i, t in enumerate(inputs)}
         self._variants = [t for t in inputs if t._dtype.name == "variant"]
         self.always_static = False
@@ -80,17 +82,18 @@ class Cluster:
         return tuple(key)
 
     def worth_compiling(self, key: Any) -> bool:
-        """Says whether inputs of a signature have a program or have come often enough to get one.
+        """Says whether inputs of a signature have a program or have cost enough to get one.
 
-        The more programs there are, the oftener shapes must come: sizes that depend on data (how many different
-        rows a batch names) may be others at each step, and compiling takes as long as many steps.
+        The first program comes at once. Other shapes may be others at each step (how many different rows a batch
+        names, how long a sentence is), so theirs comes once interpreting them has taken as long as compiling did.
         """
-        if key in self._programs:
-            return True
-        if len(self._met) > _SHAPES_REMEMBERED:
-            self._met.clear()
-        met = self._met[key] = self._met.get(key, 0) + 1
-        return met > len(self._programs)
+        return key in self._programs or not self._programs or self._spent.get(key, 0.0) >= self._compiling_s
+
+    def interpreted(self, key: Any, seconds: float) -> None:
+        """Notes that inputs of a signature were interpreted, and how long that took."""
+        if len(self._spent) > _SHAPES_REMEMBERED:
+            self._spent.clear()
+        self._spent[key] = self._spent.get(key, 0.0) + seconds
 
     def run(self, step: Step, inputs: dict[Tensor, Any], key: Any = None) -> dict[Tensor, Any]:
         """Runs the cluster, compiled first if these shapes are new.
@@ -116,11 +119,13 @@ class Cluster:
                 if self._variants:
                     self._refuse_host_lists(inputs)
                 if program is None:
+                    start = time.monotonic()
                     # Steps of other threads must not write what the trace looks at.
                     with step.state.lock:
                         program = Program(self, step, inputs)
                     values = program.run(step, inputs)
                     self._programs[key] = program
+                    self._compiling_s = time.monotonic() - start
                     return values
                 return program.run(step, inputs)
             except NeedStatic as need:

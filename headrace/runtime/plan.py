@@ -343,8 +343,10 @@ class Plan:
             inputs = {t: values[slots[t]] for t in stage.inputs}
             key = stage.signature(inputs)
             if self.tier == "auto" and not self._is_heavy and not stage.worth_compiling(key):
+                start = time.monotonic()
                 with np.errstate(all="ignore"):
                     self._execute(self._instructions_of(stage), values, step)
+                stage.interpreted(key, time.monotonic() - start)
                 continue
             try:
                 results = stage.run(step, inputs, key)

@@ -160,9 +160,7 @@ def test_sizes_that_depend_on_data_are_not_compiled_at_every_step(monkeypatch):
         for n in (1, 2, 3, 4, 5):
             assert sess.run(y, {rows: np.arange(6) % n}) == n * (n - 1)
         assert programs() == 1
+        (cluster,) = [s for s in list(sess._plans.values())[-1]._stages if isinstance(s, Cluster)]
+        cluster._compiling_s = 0.0  # as if compiling took no longer than a step
         assert sess.run(y, {rows: np.arange(6) % 3}) == 6
-        assert programs() == 2  # these sizes came again
-        assert sess.run(y, {rows: np.arange(6) % 4}) == 12
-        assert programs() == 2  # the next must come three times
-        assert sess.run(y, {rows: np.arange(6) % 4}) == 12
-        assert programs() == 3
+        assert programs() == 2
