@@ -126,6 +126,7 @@ def decode(
             raise ValueError("the crop window is not inside")
     space = "CMYK" if header.components == 4 else ("GRAY" if channels == 1 else "RGB")
     options = {"fast": not accurate, "fancy": fancy, "ratio": ratio}
+    image: np.ndarray[Any, Any]
     image, complete = _pixels(data, header, space, options)
     if not complete and not recover:
         there = _rows_there(data, header, space, options, height)
@@ -184,7 +185,7 @@ def _rows_there(data: bytes, header: Header, space: str, options: dict[str, Any]
     block = 8 * tallest
     last = (header.height - 1) // block
     whole = min(int(differ[0]) // block if differ.size else last, last)
-    rows = whole * block // options["ratio"]
+    rows: int = whole * block // options["ratio"]
     interpolated = options["fancy"] and options["ratio"] == 1 and space != "GRAY"
     if interpolated and any(v < tallest for _, v in header.samplings):
         # Rows beside a border between blocks wait for the block below.
@@ -196,7 +197,8 @@ def _from_cmyk(image: np.ndarray[Any, Any], inverted: bool) -> np.ndarray[Any, A
     image = image.astype(np.int32)
     if not inverted:
         image = 255 - image
-    return (image[..., 3:] * image[..., :3] // 255).astype(np.uint8)
+    out: np.ndarray[Any, Any] = (image[..., 3:] * image[..., :3] // 255).astype(np.uint8)
+    return out
 
 
 def encode(

@@ -57,7 +57,7 @@ def _planes(data: bytes, tall: bool) -> tuple[_Array, _Array]:
 
     with Image.open(io.BytesIO(data), formats=["JPEG"]) as image:
         image.draft("YCbCr", image.size)
-        image.decoderconfig = (1, 1)  # type: ignore[attr-defined]  # no scaling, but fast and without interpolation
+        image.decoderconfig = (1, 1)  # no scaling, but fast and without interpolation
         pixels = np.asarray(image).astype(np.int32)
     return pixels[..., 0], pixels[:: 2 if tall else 1, ::2, 1:]
 

@@ -155,7 +155,8 @@ def _samples(file: _File) -> np.ndarray[Any, Any]:
         for out, first in ((high, 1), (low, 2)):
             out.append(np.concatenate([lines[:, :1], lines[:, first::2]], 1).tobytes())
     parts = [_unfiltered(file, 8, b"".join(half)) for half in (high, low)]
-    return parts[0].astype(np.uint16) << 8 | parts[1]
+    out: np.ndarray[Any, Any] = parts[0].astype(np.uint16) << 8 | parts[1]
+    return out
 
 
 def _unfiltered(file: _File, depth: int, raw: bytes) -> np.ndarray[Any, Any]:
@@ -307,6 +308,7 @@ def _filtered(rows: np.ndarray[Any, Any], step: int, width: int, height: int) ->
 def _paeth(left: Any, up: Any, corner: Any) -> np.ndarray[Any, Any]:
     a, b, c = (x.astype(np.int16) for x in (left, up, corner))
     from_a, from_b, from_c = abs(b - c), abs(a - c), abs(a + b - 2 * c)
-    return np.where(
+    out: np.ndarray[Any, Any] = np.where(
         (from_a <= from_b) & (from_a <= from_c), left, np.where(from_b <= from_c, up, corner)
     ).astype(np.uint8)
+    return out

@@ -98,7 +98,7 @@ def encode(samples: np.ndarray[Any, Any], rate: int) -> bytes:
     channels = samples.shape[1]
     scaled = samples.astype(np.float64) * 32768
     rounded = np.trunc(scaled + np.copysign(0.5, scaled))
-    whole = np.nan_to_num(np.clip(rounded, -32768, 32767), nan=0.0).astype("<i2").tobytes()
+    whole: bytes = np.nan_to_num(np.clip(rounded, -32768, 32767), nan=0.0).astype("<i2").tobytes()
     head = struct.pack("<HHIIHH", 1, channels, rate, rate * 2 * channels & 0xFFFFFFFF, 2 * channels, 16)
     body = b"WAVEfmt \x10\0\0\0" + head + b"data" + struct.pack("<I", len(whole)) + whole
     return b"RIFF" + struct.pack("<I", len(body)) + body

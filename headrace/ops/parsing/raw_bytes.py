@@ -7,6 +7,7 @@ import zlib
 
 import numpy as np
 
+from headrace import errors
 from headrace.dtypes import as_dtype
 from headrace.opdef import export, op, raw
 from headrace.opdef.strings import attr_text, each, flat, invalid
@@ -113,16 +114,26 @@ DecodeCompressed = op("""
 """, shape=unchanged)  # fmt: skip
 
 
+def _inflated(window):
+    """Makes a function that inflates; what ends early counts as far as it goes, what comes after not at all."""
+
+    def inflate(data):
+        try:
+            return zlib.decompressobj(window).decompress(data)
+        except zlib.error as e:
+            reason = str(e).rpartition(": ")[2]
+            raise errors.DataLossError(None, None, f"inflate() failed with error -3: {reason}") from None
+
+    return inflate
+
+
 @DecodeCompressed.host
 def decode_compressed_host(bytes, *, compression_type):
+    readers = {"": lambda s: s, "ZLIB": _inflated(zlib.MAX_WBITS), "GZIP": _inflated(zlib.MAX_WBITS | 16)}
     kind = attr_text(compression_type)
-    readers = {"": lambda s: s, "ZLIB": zlib.decompress, "GZIP": gzip.decompress}
     if kind not in readers:
-        invalid("Only ZLIB, GZIP or NONE are supported compressions. Got " + kind)
-    try:
-        return each(readers[kind], bytes)
-    except (zlib.error, OSError, EOFError) as e:
-        invalid(f"Can't decompress: {e}")
+        invalid("Only ZLIB, GZIP or NONE are supported compressions")
+    return each(readers[kind], bytes)
 
 
 @DecodeCompressed.cases
@@ -131,6 +142,12 @@ def decode_compressed_cases(case):
     case([zlib.compress(b"hello")], compression_type="ZLIB", gives=hello)
     case([gzip.compress(b"hello")], compression_type="GZIP", gives=hello)
     case(["hello"], gives=hello)
+    case([gzip.compress(b"hello") + b"more"], compression_type="GZIP", gives=hello)
+    case([zlib.compress(b"hello")[:-4]], compression_type="ZLIB", gives=hello)
+    case.fails(
+        (["junk"],), compression_type="ZLIB", raises=errors.DataLossError, match="incorrect header check"
+    )
+    case.fails((["x"],), compression_type="LZ4", match="Only ZLIB, GZIP or NONE are supported compressions")
     case.shapes("[2,?]", "[2,?]")
 
 
