@@ -155,8 +155,8 @@ def _samples(file: _File) -> np.ndarray[Any, Any]:
         for out, first in ((high, 1), (low, 2)):
             out.append(np.concatenate([lines[:, :1], lines[:, first::2]], 1).tobytes())
     parts = [_unfiltered(file, 8, b"".join(half)) for half in (high, low)]
-    out: np.ndarray[Any, Any] = parts[0].astype(np.uint16) << 8 | parts[1]
-    return out
+    joined: np.ndarray[Any, Any] = parts[0].astype(np.uint16) << 8 | parts[1]
+    return joined
 
 
 def _unfiltered(file: _File, depth: int, raw: bytes) -> np.ndarray[Any, Any]:
