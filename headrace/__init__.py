@@ -22,6 +22,7 @@ _EAGER = (
     "autodiff",
     "resources",
     "ops",
+    "ragged",
     "session",
     "variables",
     "functions",

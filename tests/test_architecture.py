@@ -27,6 +27,7 @@ LAYERS = (
     ("autodiff",),
     ("resources",),
     ("ops",),
+    ("ragged",),
     ("passes",),
     ("native",),
     ("runtime",),

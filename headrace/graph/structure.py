@@ -20,9 +20,9 @@ def _is_row(value: Any) -> bool:
 
 
 def is_composite(value: Any) -> bool:
-    """Whether a value is one thing to the user but tensors to the graph: IndexedSlices, SparseTensor, TensorArray."""
+    """Whether a value is one thing to the user but tensors to the graph: a SparseTensor, a RaggedTensor, a TensorArray."""
     if hasattr(value, "_is_composite_tensor"):
-        return hasattr(value, "dense_shape")
+        return hasattr(value, "dense_shape") or hasattr(value, "_component_tensors")
     return hasattr(type(value), "_from_components") and hasattr(value, "flow")
 
 
@@ -30,6 +30,8 @@ def components(value: Any) -> list[Any]:
     """Returns the tensors that a composite consists of."""
     if hasattr(value, "flow"):
         return [value.flow]
+    if hasattr(value, "_component_tensors"):
+        return list(value._component_tensors())
     if isinstance(value, IndexedSlices):
         parts = [value.values, value.indices]
         return parts if value.dense_shape is None else [*parts, value.dense_shape]
@@ -89,7 +91,7 @@ def _pack(like: Any, flat: Iterator[Any], composites: bool) -> Any:
         return items if isinstance(like, (range, MappingView)) else type(like)(items)
     if composites and is_composite(like):
         parts = [next(flat) for _ in components(like)]
-        return like._from_components(parts) if hasattr(like, "flow") else type(like)(*parts)
+        return like._from_components(parts) if hasattr(like, "_from_components") else type(like)(*parts)
     return next(flat)
 
 

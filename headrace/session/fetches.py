@@ -21,8 +21,8 @@ class Fetches:
 
     Args:
       graph: The session's graph.
-      fetches: A tensor, operation, name, Variable, IndexedSlices or SparseTensor; or lists, tuples, named tuples and
-        dictionaries of those, nested.
+      fetches: A tensor, operation, name, Variable, IndexedSlices, SparseTensor or RaggedTensor; or lists, tuples, named
+        tuples and dictionaries of those, nested.
       session: The session that runs them, which handles need.
 
     Attributes:
@@ -67,7 +67,7 @@ class Fetches:
         if isinstance(fetch, IndexedSlices):
             return self._composite(fetch, _slices_value)
         if hasattr(fetch, "_is_composite_tensor"):
-            return self._composite(fetch, fetch._value_class)
+            return self._composite(fetch, getattr(fetch, "_value_of", fetch._value_class))
         if hasattr(type(fetch), "__attrs_attrs__"):
             names = [a.name for a in cls.__attrs_attrs__]
             parts = [self._map(getattr(fetch, n)) for n in names]
@@ -120,6 +120,8 @@ class Fetches:
     def _composite(self, fetch: Any, make: Callable[..., Any]) -> Rebuild:
         if isinstance(fetch, IndexedSlices):
             parts = [fetch.values, fetch.indices, fetch.dense_shape]
+        elif hasattr(fetch, "_component_tensors"):
+            parts = fetch._component_tensors()
         else:
             parts = [fetch.indices, fetch.values, fetch.dense_shape]
         maps = [None if p is None else self._element(p, p) for p in parts]
@@ -165,6 +167,8 @@ def _expand(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
     if isinstance(key, IndexedSlices):
         parts = [key.values, key.indices, key.dense_shape]
         return [(p, v) for p, v in zip(parts, value, strict=False) if p is not None]
+    if hasattr(key, "_feed_parts"):
+        return list(zip(key._component_tensors(), key._feed_parts(value), strict=True))
     if hasattr(key, "_is_composite_tensor"):
         return list(zip((key.indices, key.values, key.dense_shape), value, strict=True))
     if isinstance(key, tuple):
