@@ -218,7 +218,7 @@ def _sum(a: Any, b: Any) -> Any:
             f"{shape_text(a.shape)} and the other is {shape_text(b.shape)}"
         )
     with np.errstate(all="ignore"):
-        return np.asarray(a + b)
+        return np.asarray(np.asarray(a) + np.asarray(b))
 
 
 def _zeros_like(x: Any) -> Any:

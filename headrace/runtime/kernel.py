@@ -39,6 +39,7 @@ class Kernel:
     """
 
     __slots__ = (
+        "_anywhere",
         "_fallback",
         "_checked_shapes",
         "_groups",
@@ -76,6 +77,8 @@ class Kernel:
         self._keywords = rule.keywords(op.attrs, plan.type_attrs)
         # What is handed on to a function is neither read nor brought to the host.
         self._untouched = bool(rule.options.get("untouched"))
+        # Lists keep their elements wherever they are.
+        self._anywhere = bool(rule.options.get("anywhere"))
         sizes = plan.sizes(plan.signature.inputs, op.attrs)
         self._groups = None if all(n is None for n in sizes) else sizes
         self._storage = [None if t._dtype.storage.hasobject else t._dtype.storage for t in op._outputs]
@@ -92,7 +95,9 @@ class Kernel:
                 self._check(operands)
             result = self._program(step, operands)
         else:
-            if not self._untouched:
+            if self._anywhere:
+                operands = [v.on_host() if type(v) is StackedList else v for v in operands]
+            elif not self._untouched:
                 operands = [v if type(v) is np.ndarray else _on_host(v) for v in operands]
             flat = operands
             if self._groups is not None:

@@ -100,7 +100,7 @@ def tensor_list_push_back_shape(input_handle, tensor, *, element_dtype, ctx):
     return ()
 
 
-@TensorListPushBack.host
+@TensorListPushBack.host(anywhere=True)
 def tensor_list_push_back(input_handle, tensor, *, element_dtype):
     given = as_list(input_handle)
     check_type(given, element_dtype)
@@ -152,7 +152,7 @@ def tensor_list_pop_back_shape(input_handle, element_shape, *, element_dtype, ct
     return [(), known]
 
 
-@TensorListPopBack.host
+@TensorListPopBack.host(anywhere=True)
 def tensor_list_pop_back(input_handle, element_shape, *, element_dtype):
     given = as_list(input_handle)
     check_type(given, element_dtype)

@@ -106,7 +106,7 @@ def tensor_list_set_item_shape(input_handle, index, item, *, element_dtype, ctx)
     return ()
 
 
-@TensorListSetItem.host
+@TensorListSetItem.host(anywhere=True)
 def tensor_list_set_item(input_handle, index, item, *, element_dtype):
     given, i = as_list(input_handle), scalar_int(index, "index")
     check_type(given, element_dtype)
