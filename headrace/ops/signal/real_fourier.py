@@ -61,7 +61,7 @@ def _cropped(x: Any, fft_length: Any, rank: int, halved: bool) -> tuple[Any, lis
     need = lengths[:-1] + [_half(lengths[-1]) if halved else lengths[-1]]
     first = x.ndim - rank
     for axis, n in enumerate(need, first):
-        if x.shape[axis] < n:
+        if 0 < x.shape[axis] < n:  # of nothing, any length is taken: the transform is zeros
             raise InvalidArgumentError(
                 None,
                 None,
@@ -73,14 +73,14 @@ def _cropped(x: Any, fft_length: Any, rank: int, halved: bool) -> tuple[Any, lis
 def _real_to_complex(xp: Any, input: Any, fft_length: Any, rank: int) -> Any:
     x, lengths = _cropped(input, fft_length, rank, halved=False)
     if not x.size:
-        return xp.zeros((*x.shape[:-1], _half(lengths[-1])), np.complex64)
+        return xp.zeros((*x.shape[: x.ndim - rank], *lengths[:-1], _half(lengths[-1])), np.complex64)
     return xp.fft.rfftn(x, axes=tuple(range(-rank, 0))).astype(np.complex64)
 
 
 def _complex_to_real(xp: Any, input: Any, fft_length: Any, rank: int) -> Any:
     x, lengths = _cropped(input, fft_length, rank, halved=True)
     if not x.size:
-        return xp.zeros((*x.shape[:-1], lengths[-1]), np.float32)
+        return xp.zeros((*x.shape[: x.ndim - rank], *lengths), np.float32)
     return xp.fft.irfftn(x, s=lengths, axes=tuple(range(-rank, 0))).astype(np.float32)
 
 
