@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import graph_building, session_overhead
+from benchmarks import graph_building, session_overhead, side_by_side
 from benchmarks.calibration import slowness
 
 
@@ -12,7 +12,20 @@ def main() -> None:
     """Prints one line a figure, with its target scaled to how fast this machine is now."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", help="a Python that has TensorFlow 1.15, to time LeNet side by side")
-    peer = parser.parse_args().peer
+    parser.add_argument("--peer2", help="a Python that has TensorFlow 2, for its compat.v1")
+    parser.add_argument("--programs", help="programs to run side by side, with commas; or 'all'")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each runs")
+    arguments = parser.parse_args()
+    peer = arguments.peer
+    if arguments.programs:
+        names = side_by_side.PROGRAMS if arguments.programs == "all" else arguments.programs.split(",")
+        peers = {"tensorflow": peer, "compat.v1": arguments.peer2}
+        print(
+            "\n".join(
+                side_by_side.report(list(names), {k: v for k, v in peers.items() if v}, arguments.rounds)
+            )
+        )
+        return
     slow = slowness()
     print(f"this machine takes {slow:.2f} times as long as the reference for the calibration loop\n")
     for name, measure, target in graph_building.ROWS:
