@@ -9,20 +9,41 @@ import numpy as np
 from headrace import errors
 from headrace.graph import Operation
 from headrace.resources.variable import VariableState, uninitialized
+from headrace.resources.waiting import Pending, wait_for
 from headrace.runtime.state import SessionState
 
 
 class Step:
-    """One run of a plan: the session's state, and what this run alone has."""
+    """One run of a plan: the session's state, and what this run alone has.
 
-    __slots__ = ("cancelled", "deadline", "feeds", "state", "tier")
+    Attributes:
+      deadline: When to give up, by `time.monotonic()`; None for never.
+      defers: The nodes that need not wait where they stand, since the plan has others to run meanwhile.
+    """
+
+    __slots__ = ("cancelled", "deadline", "defers", "feeds", "state", "tier")
 
     def __init__(self, state: SessionState):
         self.state = state
         self.tier = "auto"
         self.cancelled: Any = None
         self.deadline: float | None = None
+        self.defers: frozenset[Operation] = frozenset()
         self.feeds: list[Any] = []
+
+
+class Deferred(Exception):
+    """A node has to wait; the plan may run others meanwhile.
+
+    Attributes:
+      op: The node.
+      pending: What it waits for, whose result is the list of the node's outputs.
+    """
+
+    def __init__(self, op: Operation, pending: Pending):
+        super().__init__()
+        self.op = op
+        self.pending = pending
 
 
 class HostContext:
@@ -46,6 +67,20 @@ class HostContext:
     @property
     def step(self) -> Step:
         return self._step
+
+    def wait(self, pending: Pending) -> Any:
+        """Returns the result of a request, which must be the list of the node's outputs, once it is there.
+
+        A rule that waits is declared `@X.host(waits=True)` and does nothing after it.
+
+        Raises:
+          DeadlineExceededError: The step's time is up.
+          OpError: What the request failed with; CancelledError if the session closes meanwhile.
+        """
+        step = self._step
+        if not pending.done and self.op in step.defers:
+            raise Deferred(self.op, pending)
+        return wait_for(pending, step.state.closing, step.deadline)
 
     def random(self, blocks: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Returns key and counter of the node's own stream, and moves the stream on by `blocks`."""

@@ -425,7 +425,7 @@ class _Loop:
             if not coming:
                 break
             if run.step.deadline is not None and time.monotonic() > run.step.deadline:
-                raise errors.DeadlineExceededError(None, None, "Timed out waiting for the step to finish")
+                raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
         for i, (_, outer) in enumerate(self.exits):
             outer.give(table, found.get(i, DEAD))
 

@@ -123,7 +123,7 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
         for i in unmoved:
             values[i] = before[i]  # a reference stays one
         if step.deadline is not None and time.monotonic() > step.deadline:
-            raise errors.DeadlineExceededError(None, None, "Timed out waiting for the step to finish")
+            raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
     return values
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from headrace.passes.cut import stages
 from headrace.passes.prune import needed
 from headrace.resources.variable import VariableState
 from headrace.runtime.cluster import CheckFailed, Cluster, NeedStatic, can_lower
-from headrace.runtime.context import Step
+from headrace.runtime.context import Deferred, Step
+from headrace.runtime.deferring import can_wait, run_around
 from headrace.runtime.failure import at_node
 from headrace.runtime.frames import NoValue
 from headrace.runtime.functions import NeedHost, can_call
@@ -141,6 +143,7 @@ class Plan:
         self.only_interpret = ""
         self._has_calls = any(can_call(op) for op in self._rest)
         self.has_cluster_ops = any(can_lower(op) for op in self._rest)
+        self._waiting = frozenset(op for op in self._rest if can_wait(op))
         # The interpreter compiles a program of its own for each of these; beyond some number it is quicker to
         # compile them all at once, even for a single run.
         programs = sum(needs_program(op) for op in self._rest)
@@ -173,6 +176,7 @@ class Plan:
         step = step or Step(self.state)
         step.feeds = feed_values
         step.tier = self.tier
+        step.defers = self._waiting
         if self._compile_now(step, feed_values):
             values = self._run_stages(step, feed_values)
         else:
@@ -254,7 +258,26 @@ class Plan:
                 raise at_node(e, op) from None
         return out
 
-    def _execute(self, instructions: list[_Instruction], values: list[Any], step: Step) -> None:
+    def _execute(
+        self, instructions: Sequence[_Instruction], values: list[Any], step: Step, later: Any = None
+    ) -> bool:
+        """Runs instructions; those of `later()`, too, if some that wait may need them: then it returns True."""
+        try:
+            self._run_in_order(instructions, values, step)
+        except Deferred as deferred:
+            first = next(i for i, ins in enumerate(instructions) if ins.op is deferred.op)
+            left = instructions[first:]
+            return run_around(
+                self._run_in_order, self._store, deferred, left, values, step, self._waits, later
+            )
+        return False
+
+    def _store(self, ins: _Instruction, results: Any, values: list[Any]) -> None:
+        for slot, t, v in zip(ins.outputs, ins.op._outputs, results, strict=True):
+            if t not in self._fed:
+                values[slot] = v
+
+    def _run_in_order(self, instructions: Sequence[_Instruction], values: list[Any], step: Step) -> None:
         fed = self._fed
         for ins in instructions:
             operands = [values[i] for i in ins.inputs]
@@ -266,6 +289,8 @@ class Plan:
                         results = self._with_variables(ins, step, operands)
                 else:
                     results = ins.kernel(step, operands)
+            except Deferred:
+                raise
             except Exception as e:
                 raise at_node(e, ins.op, operands) from e.__cause__
             if fed:
@@ -276,7 +301,7 @@ class Plan:
                 for slot, v in zip(ins.outputs, results, strict=True):
                     values[slot] = v
             if step.deadline is not None and time.monotonic() > step.deadline:
-                raise errors.DeadlineExceededError(None, None, "Timed out waiting for the step to finish")
+                raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
 
     @staticmethod
     def _with_variables(ins: _Instruction, step: Step, operands: list[Any]) -> Any:
@@ -338,7 +363,9 @@ class Plan:
         for i, stage in enumerate(stages):
             if type(stage) is not Cluster:
                 with np.errstate(all="ignore"):
-                    self._execute(stage, values, step)
+                    done = self._execute(stage, values, step, self._later(stages, i + 1))
+                if done:
+                    break
                 continue
             inputs = {t: values[slots[t]] for t in stage.inputs}
             key = stage.signature(inputs)
@@ -361,7 +388,9 @@ class Plan:
                 if e.op is not None:
                     raise
                 # A lower rule refused its operands while it was traced.
-            except Exception as e:  # whatever a lower rule stumbled over, the interpreter has rules of its own
+            except (
+                Exception
+            ) as e:  # whatever a lower rule stumbled over, the interpreter has rules of its own
                 self.only_interpret = f"{type(e).__name__}: {e}"
             else:
                 for t, v in results.items():
@@ -380,6 +409,14 @@ class Plan:
         if instructions is None:
             instructions = self._interpreted[stage] = self._prepare(stage.ops)
         return instructions
+
+    def _later(self, stages: list[Any], first: int) -> Any:
+        """Returns what gives the instructions from a stage on, if what an earlier one waits for may be among them."""
+        if len(self._waiting) < 2 or not any(
+            ins.op in self._waiting for stage in stages[first:] if type(stage) is not Cluster for ins in stage
+        ):
+            return None
+        return lambda: self._from_stage(stages, first)
 
     def _from_stage(self, stages: list[Any], first: int) -> list[_Instruction]:
         """Returns the instructions of all stages from one on, in the order of the plan."""

@@ -203,7 +203,7 @@ class Program:
         threading.Thread(target=work, daemon=True, name="headrace-loop").start()
         while not done.wait(0.05):
             if step.deadline is not None and time.monotonic() > step.deadline:
-                raise errors.DeadlineExceededError(None, None, "Timed out waiting for the step to finish")
+                raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
         if failure:
             raise failure[0]
         return result[0]

@@ -9,18 +9,20 @@ from headrace.graph import Operation
 from headrace.passes.targets import origin
 from headrace.resources.manager import ResourceManager
 from headrace.resources.random import RandomState
+from headrace.resources.waiting import Closing
 
 
 class SessionState:
     """Resources, random streams and per-node objects of one session.
 
     `lock` is held while variables are gathered for a compiled step and its results put back, so that steps of
-    several threads never see each other's half-finished writes.
+    several threads never see each other's half-finished writes. `closing` tells those who wait that the session closes.
     """
 
     def __init__(self, resources: ResourceManager | None = None) -> None:
         self.resources = resources or ResourceManager()
         self.lock = threading.RLock()
+        self.closing = Closing()
         self._streams: dict[Operation, RandomState] = {}
         self._objects: dict[Operation, Any] = {}
         self.function_plans: dict[Any, Any] = {}  # function -> its plan and the structure it was made for

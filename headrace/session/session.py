@@ -238,6 +238,7 @@ class BaseSession:
         if not self._closed:
             self._closed = True
             self._plans = {}
+            self._state.closing.set()
             self._state.resources.clear()
             if self._state.resources in _managers:
                 _managers.remove(self._state.resources)

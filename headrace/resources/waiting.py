@@ -1,0 +1,138 @@
+"""Waiting: what a step waits for, and how it stops when the session closes or its time is up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace import errors
+
+TIMED_OUT = "Timed out waiting for notification"
+
+
+class Pending:
+    """Something asked of a queue or the like that may have to wait: its result or error once it is done.
+
+    Args:
+      on_cancel: Takes the request back; called without locks. It makes the request done, if it isn't by then.
+
+    Attributes:
+      done: Whether there is a result or an error.
+    """
+
+    __slots__ = ("_error", "_on_cancel", "_value", "_wakes", "done")
+
+    def __init__(self, on_cancel: Callable[[Pending], None] | None = None):
+        self.done = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._wakes: list[threading.Event] = []
+        self._on_cancel = on_cancel
+
+    def finish(self, value: Any = None) -> None:
+        """Says that it is done and what came out."""
+        self._value = value
+        self._end()
+
+    def fail(self, error: BaseException) -> None:
+        """Says that it failed."""
+        self._error = error
+        self._end()
+
+    def _end(self) -> None:
+        self.done = True
+        for event in self._wakes:
+            event.set()
+
+    def wake(self, event: threading.Event) -> None:
+        """Has an event set when it is done."""
+        self._wakes.append(event)
+        if self.done:
+            event.set()
+
+    def cancel(self) -> None:
+        """Takes the request back unless it is done."""
+        if not self.done and self._on_cancel is not None:
+            self._on_cancel(self)
+
+    def result(self) -> Any:
+        """Returns what came out of a request that is done, or raises its error."""
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+class Closing:
+    """Tells all who wait in a session that it closes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._events: set[threading.Event] = set()
+        self.is_set = False
+
+    def set(self) -> None:
+        """Wakes everybody up."""
+        with self._lock:
+            self.is_set = True
+            for event in self._events:
+                event.set()
+
+    def add(self, event: threading.Event) -> None:
+        """Has an event set when the session closes."""
+        with self._lock:
+            self._events.add(event)
+            if self.is_set:
+                event.set()
+
+    def discard(self, event: threading.Event) -> None:
+        """Forgets an event."""
+        with self._lock:
+            self._events.discard(event)
+
+
+def wait_for_any(requests: Sequence[Pending], closing: Closing, deadline: float | None = None) -> None:
+    """Waits until one of the requests is done; when the session closes, all are cancelled.
+
+    Args:
+      requests: What to wait for.
+      closing: The session's.
+      deadline: When to give up, by `time.monotonic()`.
+
+    Raises:
+      DeadlineExceededError: It is past the deadline.
+    """
+    event = threading.Event()
+    for request in requests:
+        request.wake(event)
+    closing.add(event)
+    try:
+        while not any(request.done for request in requests):
+            if closing.is_set:
+                for request in requests:
+                    request.cancel()
+                return
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise errors.DeadlineExceededError(None, None, TIMED_OUT)
+            event.wait(left)
+            event.clear()
+    finally:
+        closing.discard(event)
+
+
+def wait_for(request: Pending, closing: Closing, deadline: float | None = None) -> Any:
+    """Waits for one request and returns its result; a request that is given up is cancelled.
+
+    Raises:
+      DeadlineExceededError: It is past the deadline.
+      OpError: What the request failed with.
+    """
+    if not request.done:
+        try:
+            wait_for_any((request,), closing, deadline)
+        except BaseException:
+            request.cancel()
+            raise
+    return request.result()
