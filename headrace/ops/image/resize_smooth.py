@@ -131,7 +131,9 @@ def resize_bicubic_grad_lower(grads, original_image, *, align_corners, half_pixe
 
 @ResizeBicubicGrad.cases
 def resize_bicubic_grad_cases(case):
-    case(np.ones((1, 1, 4, 1), np.float32), _RAMP, gives=np.array([1.40625, 2.59375, 0, 0]).reshape(1, 2, 2, 1))
+    case(
+        np.ones((1, 1, 4, 1), np.float32), _RAMP, gives=np.array([1.40625, 2.59375, 0, 0]).reshape(1, 2, 2, 1)
+    )
     for attrs in _EACH:
         case(case.normal(2, 7, 4, 3), case.normal(2, 5, 6, 3), **attrs)
     case.shapes("[2,?,5,3];[2,7,8,3]", "[2,7,8,3]")
