@@ -441,9 +441,6 @@ def _to_caller(value: Any, tensor: Tensor) -> Any:
     if type(value) is np.ndarray:
         if value.ndim == 0:
             return value[()]
-        quantized = tensor._dtype.base_dtype
-        if quantized.is_quantized:
-            return value.copy().view(quantized.as_numpy_dtype)
         return value.copy()
     if hasattr(type(value), "addressable_shards"):
         array = np.array(value)

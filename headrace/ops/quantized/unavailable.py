@@ -1,0 +1,216 @@
+"""Ops for which TensorFlow has kernels in builds with Intel's MKL only: graphs may hold them, no CPU runs them."""
+
+from __future__ import annotations
+
+from headrace.opdef import op
+from headrace.ops.math.matmul import matmul_shape
+from headrace.ops.nn.conv2d import conv2d_shape
+from headrace.ops.nn.depthwise import depthwise_shape
+from headrace.ops.quantized.kernels import no_kernel
+from headrace.ops.quantized.numbers import QUANTIZED
+from headrace.shapes import with_rank
+
+_SOURCES = f"""      Tinput: {QUANTIZED}
+      Tfilter: {QUANTIZED}
+"""
+_FLOAT_OR_NUMBER = "      Tbias: {float, qint32}\n"
+_SUMMAND = f"      Tsummand: {QUANTIZED}\n"
+_WINDOW = """      strides: list(int)
+      padding: {"SAME", "VALID"}
+      dilations: list(int) = [1, 1, 1, 1]
+"""
+_PADDED = _WINDOW + "      padding_list: list(int) = []\n"
+_FACTORS = f"""      T1: {QUANTIZED}
+      T2: {QUANTIZED}
+"""
+_TRANSPOSED = """      transpose_a: bool = false
+      transpose_b: bool = false
+      input_quant_mode: {"MIN_FIRST", "SCALED"} = "MIN_FIRST"
+"""
+_FROZEN = "min_freezed_output: float, max_freezed_output: float"
+
+
+def _ranges(a, b):
+    return f"min_{a}: float, max_{a}: float, min_{b}: float, max_{b}: float"
+
+
+def _refused(signature, attrs, what, shape):
+    """Declares an op that no CPU runs."""
+    made = op(f"""
+    {signature}
+{attrs}
+    {what}; TensorFlow's own kernels on the CPU do not have it.
+    """, shape=shape)  # fmt: skip
+
+    @made.host
+    def host(*operands, ctx):
+        no_kernel(ctx)
+
+    return made
+
+
+def _convolution(name, *, bias="", frozen=False, summand="", window=_PADDED, out="QINT32", shape=None, what):
+    """Declares a convolution with what comes after it."""
+    operands = ["input: Tinput", "filter: Tfilter"] + ([f"bias: {bias}"] if bias else [])
+    operands += [_ranges("input", "filter")] + ([_FROZEN] if frozen else [])
+    if summand:
+        operands += [f"summand: {summand}"]
+        operands += ["min_summand: float, max_summand: float"] if summand == "Tsummand" else []
+    attrs = _SOURCES + (_FLOAT_OR_NUMBER if bias == "Tbias" else "")
+    attrs += _SUMMAND if summand == "Tsummand" else ""
+    attrs += f"      out_type: {QUANTIZED} = DT_{out}\n" + window
+    results = "output: out_type, min_output: float, max_output: float"
+    return _refused(
+        f"{name}({', '.join(operands)}) -> ({results})", attrs, what, shape or _conv_shape(bool(bias))
+    )
+
+
+def _conv_shape(has_bias, one_range=True):
+    def shape(input, filter, *rest, strides, padding, dilations):
+        out = conv2d_shape(
+            input, filter, strides=strides, padding=padding, explicit_paddings=(), data_format="NHWC",
+            dilations=dilations,
+        )  # fmt: skip
+        ranges = rest[1:] if has_bias else rest
+        if has_bias:
+            with_rank(rest[0], 1)
+        for end in ranges[:2]:
+            with_rank(end, 0)
+        return [out, () if one_range else (out[3],), () if one_range else (out[3],)]
+
+    return shape
+
+
+def _depthwise_shape(has_bias):
+    def shape(input, filter, *rest, strides, padding, dilations):
+        out = depthwise_shape(
+            input, filter, strides=strides, padding=padding, data_format="NHWC", dilations=dilations
+        )
+        if has_bias:
+            with_rank(rest[0], 1)
+        return [out, (), ()]
+
+    return shape
+
+
+_CONV = "QuantizedConv2D"
+_DEPTHWISE = "QuantizedDepthwiseConv2D"
+_THEN = "A convolution of quantized numbers, then "
+
+QuantizedConv2DAndRelu = _convolution(_CONV + "AndRelu", what=_THEN + "a rectifier")
+QuantizedConv2DAndReluAndRequantize = _convolution(
+    _CONV + "AndReluAndRequantize", frozen=True, out="QUINT8", what=_THEN + "a rectifier and a smaller type"
+)
+QuantizedConv2DAndRequantize = _convolution(
+    _CONV + "AndRequantize", frozen=True, out="QINT8", what=_THEN + "a smaller type"
+)
+QuantizedConv2DPerChannel = _convolution(
+    _CONV + "PerChannel",
+    window=_WINDOW,
+    shape=_conv_shape(False, one_range=False),
+    what="A convolution of quantized numbers with a range for each filter",
+)
+QuantizedConv2DWithBias = _convolution(_CONV + "WithBias", bias="float", what=_THEN + "a bias")
+QuantizedConv2DWithBiasAndRelu = _convolution(
+    _CONV + "WithBiasAndRelu", bias="float", what=_THEN + "a bias and a rectifier"
+)
+QuantizedConv2DWithBiasAndReluAndRequantize = _convolution(
+    _CONV + "WithBiasAndReluAndRequantize",
+    bias="Tbias",
+    frozen=True,
+    out="QUINT8",
+    what=_THEN + "a bias, a rectifier and a smaller type",
+)
+QuantizedConv2DWithBiasAndRequantize = _convolution(
+    _CONV + "WithBiasAndRequantize",
+    bias="Tbias",
+    frozen=True,
+    out="QINT8",
+    what=_THEN + "a bias and a smaller type",
+)
+QuantizedConv2DWithBiasSumAndRelu = _convolution(
+    _CONV + "WithBiasSumAndRelu", bias="float", summand="float", what=_THEN + "a bias, a sum and a rectifier"
+)
+QuantizedConv2DWithBiasSumAndReluAndRequantize, QuantizedConv2DWithBiasSignedSumAndReluAndRequantize = (
+    _convolution(
+        f"{_CONV}WithBias{sign}SumAndReluAndRequantize",
+        bias="Tbias",
+        frozen=True,
+        summand="Tsummand",
+        out="QUINT8",
+        what=_THEN + "a bias, a sum, a rectifier and a smaller type",
+    )
+    for sign in ("", "Signed")
+)
+QuantizedDepthwiseConv2D = _convolution(
+    _DEPTHWISE, window=_WINDOW, shape=_depthwise_shape(False), what="A convolution of each channel by itself"
+)
+QuantizedDepthwiseConv2DWithBias, QuantizedDepthwiseConv2DWithBiasAndRelu = (
+    _convolution(
+        _DEPTHWISE + "WithBias" + then,
+        bias="float",
+        window=_WINDOW,
+        shape=_depthwise_shape(True),
+        what="A convolution of each channel by itself, then a bias" + (" and a rectifier" if then else ""),
+    )
+    for then in ("", "AndRelu")
+)
+QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize = _convolution(
+    _DEPTHWISE + "WithBiasAndReluAndRequantize",
+    bias="Tbias",
+    frozen=True,
+    window=_WINDOW,
+    out="QUINT8",
+    shape=_depthwise_shape(True),
+    what="A convolution of each channel by itself, then a bias, a rectifier and a smaller type",
+)
+
+
+def _matmul(name, *, bias, frozen=False, out="QINT32", what):
+    def shape(a, b, bias, *ends, transpose_a, transpose_b):
+        out = matmul_shape(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+        with_rank(bias, 1)
+        for end in ends:
+            with_rank(end, 0)
+        return [out, (), ()]
+
+    operands = ", ".join(["a: T1, b: T2", f"bias: {bias}", _ranges("a", "b")] + ([_FROZEN] if frozen else []))
+    attrs = _FACTORS + (_FLOAT_OR_NUMBER if bias == "Tbias" else "")
+    attrs += f"      Toutput: {QUANTIZED} = DT_{out}\n" + _TRANSPOSED
+    results = "out: Toutput, min_out: float, max_out: float"
+    return _refused(f"{name}({operands}) -> ({results})", attrs, what, shape)
+
+
+_PRODUCT = "The product of matrices of quantized numbers, then a bias"
+
+QuantizedMatMulWithBias = _matmul("QuantizedMatMulWithBias", bias="Tbias", what=_PRODUCT)
+QuantizedMatMulWithBiasAndRelu = _matmul(
+    "QuantizedMatMulWithBiasAndRelu", bias="float", what=_PRODUCT + " and a rectifier"
+)
+QuantizedMatMulWithBiasAndReluAndRequantize = _matmul(
+    "QuantizedMatMulWithBiasAndReluAndRequantize",
+    bias="Tbias",
+    frozen=True,
+    out="QUINT8",
+    what=_PRODUCT + ", a rectifier and a smaller type",
+)
+
+
+def _per_channel_shape(input, *ends):
+    return [input, (), ()]
+
+
+RequantizePerChannel = _refused(
+    "RequantizePerChannel(input: T, input_min: float, input_max: float, requested_output_min: float, "
+    "requested_output_max: float) -> (output: out_type, output_min: float, output_max: float)",
+    f"      T: {QUANTIZED} = DT_QINT32\n      out_type: {QUANTIZED} = DT_QUINT8\n",
+    "Requantize with a range for each channel",
+    _per_channel_shape,
+)
+RequantizationRangePerChannel = _refused(
+    "RequantizationRangePerChannel(input: T, input_min: float, input_max: float) "
+    "-> (output_min: float, output_max: float)",
+    f"      T: {QUANTIZED} = DT_QINT32\n      clip_value_max: float\n",
+    "RequantizationRange with a range for each channel",
+    lambda *_: [(), ()],
+)
