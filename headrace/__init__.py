@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil as _pkgutil
 import sys as _sys
+from functools import partial as _partial
 
 from headrace import namespace as _namespace
 
@@ -22,15 +23,29 @@ _EAGER = (
     "autodiff",
     "resources",
     "ops",
-    "ragged",
     "session",
     "variables",
-    "functions",
     "checkpoint",
     "summary",
     "train",
     "layers",
+)
+# In the order in which they are imported until a name or an op that is asked for has come.
+_LATE = (
+    "ops.string",
+    "ops.io",
     "rnn",
+    "ops.image",
+    "ops.parsing",
+    "ops.sparse",
+    "ops.linalg",
+    "functions",
+    "ops.signal",
+    "ops.queue",
+    "ops.quantized",
+    "ops.audio",
+    "ops.ragged",
+    "ragged",
 )
 
 
@@ -39,7 +54,7 @@ _lazy = frozenset(_namespace.LAZY.values())
 
 
 def _load(name: str) -> None:
-    if f"{__name__}.{name}" in _lazy:
+    if f"{__name__}.{name}" in _lazy or name in _late:
         return
     module = _namespace.import_present(f"{__name__}.{name}")
     for found in _pkgutil.iter_modules(getattr(module, "__path__", ())):
@@ -47,6 +62,14 @@ def _load(name: str) -> None:
             _load(f"{name}.{found.name}")
 
 
+def _load_late(name: str) -> None:
+    _late.discard(name)
+    _load(name)
+    _namespace.adopt_all()
+
+
+_late = set(_LATE)
 for _name in _EAGER:
     _load(_name)
 _namespace.adopt_all()
+_namespace.load_later([_partial(_load_late, _name) for _name in _LATE])

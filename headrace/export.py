@@ -5,12 +5,83 @@ An implementation module says which public names its objects have; `headrace.nam
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-NAMES: dict[str, Any] = {}
+_pending: list[Callable[[], None]] = []
+_lock = threading.RLock()
+
+
+def load_later(loaders: list[Callable[[], None]]) -> None:
+    """Says what is imported once somebody asks for a name or an op that is not there, one after the other."""
+    _pending.extend(loaders)
+
+
+def load_more() -> bool:
+    """Imports the next part that is still missing; returns False if there is none."""
+    # Another thread that asks meanwhile waits, since what it asks for may be on its way.
+    with _lock:
+        if not _pending:
+            return False
+        load = _pending.pop(0)
+        try:
+            load()
+        except BaseException:
+            _pending.insert(0, load)
+            raise
+        return True
+
+
+def load_all() -> None:
+    """Imports all parts that are still missing."""
+    while load_more():
+        pass
+
+
+class LateDict(dict[str, Any]):
+    """A dictionary that imports what is missing when a key is not there (`d[key]`), or all of it when it is listed.
+
+    `in` and `get` only look at what is there already.
+    """
+
+    def __missing__(self, key: str) -> Any:
+        while load_more():
+            if dict.__contains__(self, key):
+                return dict.__getitem__(self, key)
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        load_all()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        load_all()
+        return super().__len__()
+
+    def keys(self) -> Any:
+        load_all()
+        return super().keys()
+
+    def values(self) -> Any:
+        load_all()
+        return super().values()
+
+    def items(self) -> Any:
+        load_all()
+        return super().items()
+
+    def find(self, key: str) -> Any:
+        """Returns the value of a key, None if there is none even when all is there."""
+        try:
+            return self[key]
+        except KeyError:
+            return None
+
+
+NAMES = LateDict()
 """Every public name without its leading "tf.", and the object it stands for."""
 
 NAMESPACES: set[str] = {""}

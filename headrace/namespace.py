@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from headrace.export import NAMES, NAMESPACES
+from headrace.export import NAMES, NAMESPACES, load_later, load_more  # noqa: F401
 
 NAMESPACES.update(("compat.v1", "compat.v2"))
 
@@ -92,9 +92,16 @@ def import_present(module: str) -> types.ModuleType | None:
         raise
 
 
-def is_namespace(path: str) -> bool:
-    """Says whether a dotted public name is a module, without importing anything."""
+def _is_known(path: str) -> bool:
     return path in NAMESPACES or any(key == path or key.startswith(path + ".") for key in LAZY)
+
+
+def is_namespace(path: str) -> bool:
+    """Says whether a dotted public name is a module."""
+    while not _is_known(path):
+        if not load_more():
+            return False
+    return True
 
 
 def members(path: str) -> set[str]:
@@ -115,6 +122,9 @@ def lookup(path: str, name: str) -> Any:
     full = f"{path}.{name}" if path else name
     if full not in NAMES:
         load_providers(full)
+        while full not in NAMES:
+            if _is_known(full) or not load_more():
+                raise KeyError(full)
     return NAMES[full]
 
 
@@ -206,7 +216,7 @@ def adopt(module: types.ModuleType) -> None:
     if (
         type(module) is not types.ModuleType
         or not name.startswith("headrace.")
-        or not is_namespace(_path_of(module))
+        or not _is_known(_path_of(module))
     ):
         return
     is_package = "__path__" in vars(module)

@@ -78,7 +78,7 @@ def gradient_function(op: Any) -> Callable[..., Any] | None:
         name = op.type
     if name in GRADIENTS:
         return GRADIENTS[name]  # type: ignore[no-any-return]
-    kind = op.kind if name == op.type else OPS.get(name)
+    kind = op.kind if name == op.type else OPS.find(name)
     found = UNDECLARED if kind is None else kind.gradient
     if found is UNDECLARED:
         raise LookupError(f"No gradient defined for operation '{op.name}' (op type: {op.type})")

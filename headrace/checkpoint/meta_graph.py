@@ -40,7 +40,7 @@ def build(
             _strip_defaults(node)
     used = sorted({node.op for node in meta.graph_def.node})
     for name in used:
-        if name in OPS:
+        if OPS.find(name) is not None:
             meta.meta_info_def.stripped_op_list.op.add().CopyFrom(OPS[name].op_def)
     meta.meta_info_def.tensorflow_version = NAMES.get("VERSION", "1.15.5")
     meta.meta_info_def.tensorflow_git_version = NAMES.get("GIT_VERSION", "")
@@ -70,7 +70,7 @@ def _keep_scope(graph_def: Any, scope: str) -> None:
 
 
 def _strip_defaults(node: Any) -> None:
-    kind = OPS.get(node.op)
+    kind = OPS.find(node.op)
     if kind is None:
         return
     for attr in kind.op_def.attr:

@@ -155,6 +155,8 @@ SOURCES = {
     "examples": "tf",
     "examples.tutorials.mnist.input_data": "headrace.compat.mnist",
     "contrib.framework.python.ops.audio_ops": "audio raw",
+    "contrib.rnn.python.ops.core_rnn_cell": "contrib.rnn headrace.rnn",
+    "contrib.rnn.python.ops.core_rnn_cell_impl": "contrib.rnn headrace.rnn",
     "contrib.learn.python.learn.datasets.mnist": "headrace.compat.mnist",
     "contrib.learn.python.learn.datasets.base": "headrace.compat.mnist",
     "compiler.tf2xla.python.xla": "raw",
@@ -283,8 +285,9 @@ def _raw(name: str) -> Iterator[Any]:
 
     wanted = name.lstrip("_").replace("_", "").lower()
     exact = "".join(part.capitalize() for part in name.lstrip("_").split("_"))
-    if exact in OPS:
-        yield OPS[exact]
+    found = OPS.find(exact)
+    if found is not None:
+        yield found
     else:
         yield from (op for known, op in OPS.items() if known.lower() == wanted)
 

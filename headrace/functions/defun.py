@@ -172,7 +172,7 @@ class DefinedFunction:
         """
         self._build()
         name = self.name
-        if name in OPS:
+        if OPS.find(name) is not None:
             raise errors.InvalidArgumentError(
                 None, None, f"Cannot add function '{name}' because an op with the same name already exists."
             )

@@ -22,7 +22,7 @@ def check_function(definition: Any, known: dict[str, Any]) -> None:
     """
     signature = definition.signature
     name = signature.name
-    if name in OPS:
+    if OPS.find(name) is not None:
         raise ValueError(f"Cannot add function '{name}' because an op with the same name already exists.")
     arguments = {arg.name for arg in signature.input_arg}
     outputs: dict[str, set[str] | None] = {}
@@ -51,7 +51,7 @@ def _outputs_of(node: Any, known: dict[str, Any]) -> set[str]:
     Raises:
       NotFoundError: The op is not known.
     """
-    kind = OPS.get(node.op)
+    kind = OPS.find(node.op)
     if kind is not None:
         return {arg.name for arg in kind.signature.outputs}
     found = known.get(node.op)

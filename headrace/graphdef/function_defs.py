@@ -182,7 +182,7 @@ def _flat_input(text: str, nodes: dict[str, Any], graph: Any) -> str:
     node = nodes.get(name)
     if node is None:
         return name
-    kind = OPS.get(node.op) or getattr(graph._functions.get(node.op), "op", None)
+    kind = OPS.find(node.op) or getattr(graph._functions.get(node.op), "op", None)
     if kind is None:
         raise ValueError(f"Op type not registered '{node.op}' in a function's body")
     place = 0

@@ -303,7 +303,7 @@ class _Import:
         return full
 
     def _reader(self, op_type: str) -> OpReader:
-        kind = OPS.get(op_type)
+        kind = OPS.find(op_type)
         if kind is None:
             function = self.graph._functions.get(op_type)
             kind = getattr(function, "op", None)

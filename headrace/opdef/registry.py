@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
+from headrace.export import LateDict
 from headrace.graph import hooks
 
-OPS: dict[str, Any] = {}
+OPS = LateDict()
 
 # Gradients that programs register under names of their own (RegisterGradient), for gradient_override_map.
 GRADIENTS: dict[str, Any] = {}
@@ -19,7 +20,7 @@ def lookup(name: str) -> Any:
     Raises:
       ValueError: No such op is known.
     """
-    found = OPS.get(name)
+    found = OPS.find(name)
     if found is None:
         near = difflib.get_close_matches(name, OPS, 1)
         hint = f" The nearest that exists is {near[0]}." if near else ""
