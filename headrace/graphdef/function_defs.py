@@ -209,7 +209,7 @@ def _function(self: ImportedFunction, graph: Any) -> Function:
             found = self.__dict__["_built"] = function_of(self.definition, graph)
         finally:
             self.__dict__["_building"] = False
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 Function.to_definition = staticmethod(function_def)

@@ -269,13 +269,13 @@ class _Writer:
         inside: list[str] = [""] * count
         for i in range(count):
             dtype = op._inputs[i]._dtype
-            constant = i not in moving
+            stays = i not in moving
             inside[i] = self.add(
-                "RefEnter" if dtype.is_ref and constant else "Enter",
+                "RefEnter" if dtype.is_ref and stays else "Enter",
                 self.name(f"{name}/Enter"),
                 [inputs[i], *waits],
                 T=dtype.base_dtype,
-                is_constant=constant,
+                is_constant=stays,
                 **frame,
             )
         if not moving:
