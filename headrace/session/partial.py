@@ -102,9 +102,10 @@ class _Part(Plan):
         table: list[Any] = []
         original = self._execute
 
-        def execute(instructions: Any, values: list[Any], step: Any) -> None:
-            original(instructions, values, step)
+        def execute(instructions: Any, values: list[Any], step: Any, later: Any = None) -> bool:
+            more = original(instructions, values, step, later)
             table.extend(values)
+            return more
 
         self._execute = execute  # type: ignore[method-assign]
         result = self.run([self._known[t] for t in self.feeds])
