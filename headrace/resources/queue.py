@@ -36,8 +36,12 @@ def invalid(message: str) -> errors.OpError:
     return errors.InvalidArgumentError(None, None, message)  # type: ignore[no-any-return]
 
 
+def _text(shape: Shape) -> str:
+    return "<unknown>" if shape is None else shapes.to_text(shape)
+
+
 def _texts(items: Sequence[Shape]) -> str:
-    return "[" + ",".join("<unknown>" if s is None else shapes.to_text(s) for s in items) + "]"
+    return f"[{', '.join(map(_text, items))}]"
 
 
 class _Insertion:
@@ -77,12 +81,10 @@ class Queue:
 
     Attributes:
       kind: What messages call its class.
-      op_type: The op that makes it.
       closed: Whether it takes no more elements.
     """
 
     kind = "FIFOQueue"
-    op_type = "FIFOQueue"
 
     def __init__(
         self, name: str, types: Sequence[DType], component_shapes: Sequence[Shape], capacity: int = -1
@@ -103,7 +105,13 @@ class Queue:
                 f"Different number of component types.  Types: {', '.join(map(type_name, self.types))}, Shapes: "
                 f"{_texts(self.shapes)}"
             )
+        for shape in self.shapes:
+            self._check_shape(shape)
         self._items: Any = deque()
+
+    def _check_shape(self, shape: Shape) -> None:
+        if not shapes.is_full(shape):
+            raise invalid(f"Shape {_text(shape)} is not fully defined")
 
     # -- what it holds, for subclasses to do in their own way ------------------------------------------------
     def _put(self, element: Element) -> None:
@@ -218,11 +226,11 @@ class Queue:
                 self.closed = True
                 for insertion in self._insertions:
                     if insertion.closes:
-                        insertion.pending.finish()
+                        insertion.pending.finish([])
                     else:
                         insertion.pending.fail(_cancelled("Enqueue"))
                 self._insertions.clear()
-                pending.finish()
+                pending.finish([])
             else:
                 self._insertions.append(_Insertion(pending, (), closes=True))
             self._advance()
@@ -273,7 +281,7 @@ class Queue:
         if not elements:
             self.closed = self.closed or insertion.closes
             self._insertions.popleft()
-            pending.finish()
+            pending.finish([])
             return True
         return moved
 
@@ -322,22 +330,23 @@ class Queue:
     def _join(self, parts: list[np.ndarray[Any, Any]], i: int) -> np.ndarray[Any, Any]:
         out = np.empty((len(parts), *parts[0].shape), self.types[i].storage)
         for k, part in enumerate(parts):
-            out[k] = part
+            out[k, ...] = part
         return out
 
     # -- sharing ---------------------------------------------------------------------------------------------
-    def check_same(self, other: Queue) -> None:
+    def check_same(self, other: Queue, op_type: str) -> None:
         """Checks that a node which shares this queue declares it in the same way.
 
         Args:
           other: A queue as that node would make it.
+          op_type: That node's type.
 
         Raises:
           InvalidArgumentError: It does not.
         """
         name = f"Shared queue '{self.name}' has"
         if type(self) is not type(other):
-            raise invalid(f"Expected {self.op_type}, found {other.op_type}")
+            raise invalid(f"Expected {self.kind}, found {op_type}")
         if self.capacity != other.capacity:
             raise invalid(f"{name} capacity {self.capacity} but requested capacity was {other.capacity}")
         if self.types != other.types:

@@ -27,7 +27,6 @@ class RandomShuffleQueue(Queue):
     """
 
     kind = "RandomShuffleQueue"
-    op_type = "RandomShuffleQueue"
 
     def __init__(
         self,
@@ -61,8 +60,8 @@ class RandomShuffleQueue(Queue):
     def _free_to_take(self) -> int:
         return len(self._items) - (0 if self.closed else self.min_after_dequeue)
 
-    def check_same(self, other: Queue) -> None:
-        super().check_same(other)
+    def check_same(self, other: Queue, op_type: str) -> None:
+        super().check_same(other, op_type)
         if not isinstance(other, RandomShuffleQueue):
             return
         if self.min_after_dequeue != other.min_after_dequeue:
@@ -81,7 +80,10 @@ class PaddingFIFOQueue(Queue):
     """A queue whose elements may differ in some dimensions; they are padded when several are taken."""
 
     kind = "PaddingFIFOQueue"
-    op_type = "PaddingFIFOQueue"
+
+    def _check_shape(self, shape: Shape) -> None:
+        if shape is None:
+            raise invalid("shape <unknown> must have known rank.")
 
     def _join(self, parts: list[np.ndarray[Any, Any]], i: int) -> np.ndarray[Any, Any]:
         size = tuple(np.max([p.shape for p in parts], axis=0, initial=0)) if parts[0].ndim else ()
@@ -91,12 +93,12 @@ class PaddingFIFOQueue(Queue):
             out[(k, *map(slice, part.shape))] = part
         return out
 
-    def check_same(self, other: Queue) -> None:
+    def check_same(self, other: Queue, op_type: str) -> None:
         if len(self.shapes) == len(other.shapes) and all(
             shapes.compatible(a, b) for a, b in zip(self.shapes, other.shapes, strict=True)
         ):
             other.shapes = self.shapes
-        super().check_same(other)
+        super().check_same(other, op_type)
 
 
 class PriorityQueue(Queue):
@@ -110,16 +112,11 @@ class PriorityQueue(Queue):
     """
 
     kind = "PriorityQueue"
-    op_type = "PriorityQueue"
     _takes_one_by_one = False
 
     def __init__(
         self, name: str, types: Sequence[DType], component_shapes: Sequence[Shape], capacity: int = -1
     ):
-        if len(types) != len(component_shapes):
-            raise invalid(
-                f"Different number of component types and shapes: {len(types)} and {len(component_shapes)}"
-            )
         super().__init__(name, (int64, *types), ((), *component_shapes), capacity)
         self._items: list[tuple[int, Element]] = []
 

@@ -35,7 +35,7 @@ def _made(cls, container, shared_name, ctx, *arguments):
 
     found = ctx.resources.lookup_or_create(container, shared, Queue, make)
     if found is not made:
-        found.check_same(cls(shared, *arguments))
+        found.check_same(cls(shared, *arguments), ctx.op.type)
     return found
 
 
