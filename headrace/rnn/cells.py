@@ -142,7 +142,8 @@ class LayerRNNCell(RNNCell):
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
 
-export_value("python.ops.rnn_cell_impl.LayerRNNCell", LayerRNNCell)
+for _module in ("rnn_cell_impl", "rnn_cell"):
+    export_value(f"python.ops.{_module}.LayerRNNCell", LayerRNNCell)
 
 
 def input_depth(shape: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
-from headrace.export import NAMES, export
+from headrace.export import NAMES, export, export_value
 from headrace.graph import control_dependencies, name_scope
 from headrace.graph.structure import flatten, map_leaves, pack_like
 from headrace.rnn.stacked import check_cells
@@ -207,6 +207,9 @@ def dynamic_rnn_loop(
     for output, size in zip(outputs, sizes, strict=True):
         output.set_shape(joined_shape([known_steps, known_batch], size, static=True))
     return pack_like(cell.output_size, outputs), last
+
+
+export_value("python.ops.rnn._dynamic_rnn_loop", dynamic_rnn_loop)
 
 
 @export("nn.bidirectional_dynamic_rnn")

@@ -9,6 +9,7 @@ from headrace.export import NAMES, export, export_value
 from headrace.graph.default import colocate_with
 from headrace.graph.structure import check_same, flatten, pack_like
 from headrace.opdef import constant_as_shape, convert_to_tensor
+from headrace.rnn.zero_states import joined_shape
 from headrace.tensor_shape import TensorShape, as_shape
 
 
@@ -174,6 +175,7 @@ def as_tensors(structure: Any) -> list[Any]:
 
 
 for _name, _value in (
+    ("_concat", joined_shape),
     ("_best_effort_input_batch_size", best_effort_input_batch_size),
     ("_infer_state_dtype", infer_state_dtype),
     ("_maybe_tensor_shape_from_tensor", known_shape),

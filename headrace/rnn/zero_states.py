@@ -118,3 +118,6 @@ for _name, _value in (
     ("_BIAS_VARIABLE_NAME", "bias"),
 ):
     export_value("python.ops.rnn_cell_impl." + _name, _value)
+
+for _name in ("assert_like_rnncell", "ASSERT_LIKE_RNNCELL_ERROR_REGEXP"):
+    export_value("python.ops.rnn_cell." + _name, NAMES["python.ops.rnn_cell_impl." + _name])

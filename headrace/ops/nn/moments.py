@@ -153,7 +153,10 @@ def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name
             inverse = raw.Mul(inverse, scale, name="mul")
         scaled = raw.Mul(x, public.cast(inverse, x.dtype), name="mul")
         if offset is not None:
-            rest = raw.Sub(offset, raw.Mul(mean, inverse, name="mul"), name="sub")
+            product = raw.Mul(mean, inverse, name="mul")
+            # A variable's own operator reads it first.
+            is_variable = hasattr(offset, "read_value")
+            rest = offset - product if is_variable else raw.Sub(offset, product, name="sub")
         else:
             rest = raw.Mul(raw.Neg(mean), inverse, name="mul")
         return raw.AddV2(scaled, public.cast(rest, x.dtype), name="add")

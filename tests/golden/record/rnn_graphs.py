@@ -11,6 +11,7 @@ import sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import tensorflow as tf
+from tensorflow.contrib.rnn.python.ops import core_rnn_cell
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import canonical
@@ -19,7 +20,8 @@ import rnn_snippets
 
 def main():
     tf.enable_control_flow_v2()
-    facts = {name: rnn_snippets.run(tf, source) for name, source in rnn_snippets.snippets().items()}
+    snippets = rnn_snippets.snippets()
+    facts = {name: rnn_snippets.run(tf, source, core_rnn_cell) for name, source in snippets.items()}
     canonical.write_table("rnn_graphs.json", facts)
 
 
