@@ -253,7 +253,7 @@ class BasicRNNCell(LayerRNNCell):
         )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         check_floating([inputs, state])
         output = self._activation(affine([inputs, state], self._kernel, self._bias))
         return output, output
@@ -330,7 +330,7 @@ class GRUCell(LayerRNNCell):
         )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         check_floating([inputs, state])
         gates = NAMES["sigmoid"](affine([inputs, state], self._gate_kernel, self._gate_bias))
         reset, update = NAMES["split"](value=gates, num_or_size_splits=2, axis=1)

@@ -22,7 +22,7 @@ from headrace.rnn.cells import (
 )
 from headrace.variables.initializers.basic import Zeros
 
-_Fields = collections.namedtuple("LSTMStateTuple", ("c", "h"))
+_Fields = collections.namedtuple("LSTMStateTuple", ("c", "h"))  # type: ignore[name-match]
 
 
 @export("nn.rnn_cell.LSTMStateTuple")
@@ -99,7 +99,7 @@ class BasicLSTMCell(LayerRNNCell):
         )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         check_floating(inputs)
         sigmoid, split = NAMES["sigmoid"], NAMES["split"]
         one = NAMES["constant"](1, dtype=dtypes.int32)
@@ -215,7 +215,7 @@ class LSTMCell(LayerRNNCell):
             )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         check_floating(inputs)
         sigmoid = NAMES["sigmoid"]
         if self._state_is_tuple:

@@ -81,7 +81,7 @@ class MultiRNNCell(RNNCell):
             return fixed
         return [w for cell in layers for w in cell.trainable_weights] + fixed
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         position = 0
         new_states = []
         for number, cell in enumerate(self._cells):

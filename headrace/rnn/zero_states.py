@@ -15,7 +15,7 @@ from headrace.tensor_shape import TensorShape, as_shape
 def _part(value: Any, which: str) -> tuple[Any, Any]:
     """Returns a part of a shape as a vector tensor (None if a size is missing) and as what is known of it."""
     if isinstance(value, Tensor):
-        static = constant_value(value)
+        static: Any = constant_value(value)
         if value.shape.ndims == 0:
             value = NAMES["expand_dims"](value, 0)
         elif value.shape.ndims != 1:

@@ -68,7 +68,7 @@ class AttentionCellWrapper(RNNCell):
     def output_size(self) -> Any:
         return self._attn_size
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         size, length = self._attn_size, self._attn_length
         if self._state_is_tuple:
             state, attention, seen = state

@@ -66,7 +66,7 @@ class LSTMBlockCell(LayerRNNCell):
             )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         if inputs.shape.ndims != 2:
             raise ValueError(f"Expecting inputs to have dimension 2: {inputs.shape}")
         c, h = state
@@ -142,7 +142,7 @@ class GRUBlockCell(LayerRNNCell):
         self._candidate_bias = self.add_variable(candidate_bias, [units], initializer=Constant(0.0))
         self.built = True
 
-    def call(self, inputs: Any, h_prev: Any) -> Any:
+    def call(self, inputs: Any, h_prev: Any) -> Any:  # type: ignore[override]
         made = raw.GRUBlockCell(
             x=inputs,
             h_prev=h_prev,

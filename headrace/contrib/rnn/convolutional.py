@@ -67,7 +67,7 @@ class ConvLSTMCell(RNNCell):
     def state_size(self) -> Any:
         return self._state_size
 
-    def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
         sigmoid, tanh = NAMES["sigmoid"], NAMES["tanh"]
         cell, hidden = state
         gates = _convolved([inputs, hidden], self._kernel_shape, 4 * self._output_channels, self._use_bias)

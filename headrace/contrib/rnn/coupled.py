@@ -108,7 +108,7 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
     def _norm(self, x: Any, scope: str) -> Any:
         return normalized(x, scope, self._norm_gain, self._norm_shift) if self._layer_norm else x
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         sigmoid, units, out = NAMES["sigmoid"], self._num_units, self.output_size
         if self._state_is_tuple:
             c_prev, m_prev = state

@@ -122,7 +122,7 @@ class LSTMBlockWrapper(Layer):
     def _call_cell(self, inputs: Any, cells: Any, output: Any, dtype: Any, sequence_length: Any) -> Any:
         raise NotImplementedError
 
-    def call(
+    def call(  # type: ignore[override]
         self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
     ) -> Any:
         """Runs the net over inputs [time, batch, depth] or a list of [batch, depth].

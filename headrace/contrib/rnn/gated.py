@@ -50,7 +50,7 @@ class UGRNNCell(RNNCell):
     def output_size(self) -> Any:
         return self._num_units
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         if inputs.shape.with_rank(2)[1].value is None:
             raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
         with variable_scope(get_variable_scope(), initializer=self._initializer):
@@ -109,7 +109,7 @@ class NASCell(LayerRNNCell):
             self._projection = self.add_variable("projection_weights", [self._num_units, self._num_proj])
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         sigmoid, tanh, relu = NAMES["sigmoid"], NAMES["tanh"], NAMES["nn.relu"]
         matmul, split = NAMES["matmul"], NAMES["split"]
         c_prev, m_prev = state

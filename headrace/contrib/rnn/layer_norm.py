@@ -95,7 +95,7 @@ class LayerNormBasicLSTMCell(RNNCell):
             result = NAMES["nn.bias_add"](result, bias)
         return result
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         c, h = state
         sigmoid = NAMES["sigmoid"]
         gates = self._gates(NAMES["concat"]([inputs, h], 1))

@@ -63,7 +63,7 @@ class OutputProjectionWrapper(_Around):
     def output_size(self) -> Any:
         return self._output_size
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         output, state = self._cell(inputs, state)
         if self._linear is None:
             self._linear = Linear(output, self._output_size, True)
@@ -94,7 +94,7 @@ class InputProjectionWrapper(_Around):
         self._activation = activation
         self._linear: Any = None
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         if self._linear is None:
             self._linear = Linear(inputs, self._num_proj, True)
         projected = self._linear(inputs)
@@ -135,7 +135,7 @@ class EmbeddingWrapper(_Around):
         self._embedding_size = embedding_size
         self._initializer = initializer
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         with device("/cpu:0"):
             initializer = self._initializer or get_variable_scope().initializer
             if not initializer:
