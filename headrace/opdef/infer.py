@@ -262,7 +262,7 @@ def _compute(tensor: Tensor, op: Operation, depth: int, sized: bool) -> Any:
     if (
         rule is None
         or op.kind.is_stateful
-        or rule.wants_ctx
+        or (rule.wants_ctx and not rule.options.get("folds"))
         or not op._inputs
         or op.type.startswith("Placeholder")
     ):
@@ -276,10 +276,11 @@ def _compute(tensor: Tensor, op: Operation, depth: int, sized: bool) -> Any:
         if value is None or value.size > _SMALL:
             return None
         values.append(value)
+    keywords = rule.keywords(op.attrs, op.kind.plan.type_attrs)
+    if rule.wants_ctx:
+        keywords["ctx"] = None
     try:
-        result = rule.function(
-            *group_operands(op.kind, op.attrs, values), **rule.keywords(op.attrs, op.kind.plan.type_attrs)
-        )
+        result = rule.function(*group_operands(op.kind, op.attrs, values), **keywords)
     except Exception:
         return None  # the step itself will report what is wrong
     if type(result) in (list, tuple):

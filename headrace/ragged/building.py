@@ -10,7 +10,8 @@ from typing import Any
 from headrace.dtypes import int32, int64
 from headrace.export import NAMES
 from headrace.graph import Tensor, name_scope
-from headrace.opdef import constant_value, convert_to_tensor, raw
+from headrace.opdef import convert_to_tensor, raw
+from headrace.opdef.plain_values import plain_value
 from headrace.ops.array.concat import concat
 from headrace.ops.array.fill import zeros
 from headrace.ops.array.shape import shape as shape_of
@@ -140,7 +141,7 @@ def from_value_rowids(
         values, value_rowids = _converted(values, value_rowids, "value_rowids")
         known = None
         if nrows is None:
-            ids = constant_value(value_rowids)
+            ids = plain_value(value_rowids)
             if ids is None:
                 nrows = concat([value_rowids[-1:], [-1]], axis=0)[0] + 1
             else:
@@ -174,7 +175,7 @@ def from_value_rowids(
 
 
 def _known_rows(nrows: Any, value_rowids: Any) -> int | None:
-    value, ids = constant_value(nrows), constant_value(value_rowids)
+    value, ids = plain_value(nrows), plain_value(value_rowids)
     if value is None or value.ndim:
         return None
     if value < 0:

@@ -186,8 +186,8 @@ def _inner_shape(pylist: Any, ragged_rank: int) -> tuple[int, ...]:
     for depth in range(ragged_rank):
         if any(not isinstance(each, (list, tuple, np.ndarray)) for each in flat):
             raise ValueError(
-                f"pylist has scalar values depth {depth + 1}, but ragged_rank={ragged_rank} requires scalar value depth "
-                f"greater than {ragged_rank}"
+                f"pylist has scalar values depth {depth + 1}, but ragged_rank={ragged_rank} requires scalar value "
+                f"depth greater than {ragged_rank}"
             )
         flat = [each for row in flat for each in row]
     if not flat:

@@ -108,7 +108,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
         if isinstance(indices, RaggedTensor) and indices.ragged_rank > 1:
             if not isinstance(params, RaggedTensor):
                 raise ValueError(_BATCH_MISMATCH)
-            checks = [assert_equal(params.row_splits, indices.row_splits, message=_BATCH_MISMATCH)]
+            checks = [assert_equal(params.row_splits, indices.row_splits)]
             with control_dependencies(checks):
                 if not isinstance(params.values, RaggedTensor):
                     raise ValueError(_BATCH_MISMATCH)

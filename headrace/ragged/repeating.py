@@ -6,7 +6,8 @@ from typing import Any
 
 from headrace.export import NAMES
 from headrace.graph import name_scope
-from headrace.opdef import constant_value, convert_to_tensor, raw
+from headrace.opdef import convert_to_tensor, raw
+from headrace.opdef.plain_values import plain_value
 from headrace.ops.array.concat import concat
 from headrace.ops.array.constant import constant_v1
 from headrace.ops.array.fill import ones
@@ -38,14 +39,18 @@ def repeat_ranges(params: Any, splits: Any, repeats: Any) -> Any:
     Args:
       params: The values.
       splits: Their row splits.
-      repeats: How many times each row shall come.
+      repeats: How many times each row shall come: a number, or one for each row.
     """
-    repeated = repeat(splits, repeats, axis=0)
-    count = shape_of(repeated, out_type=repeats.dtype)[0]
-    starts = repeated[: count - repeats]
-    limits = repeated[repeats:]
-    one = ones((), repeated.dtype)
-    ranges = raw.RaggedRange(starts, limits, one, Tsplits=repeated.dtype)
+    if repeats.shape.ndims:
+        starts = repeat(splits[:-1], repeats, axis=0)
+        limits = repeat(splits[1:], repeats, axis=0)
+    else:
+        repeated = repeat(splits, repeats, axis=0)
+        count = shape_of(repeated, out_type=repeats.dtype)[0]
+        starts = repeated[: count - repeats]
+        limits = repeated[repeats:]
+    one = ones((), splits.dtype)
+    ranges = raw.RaggedRange(starts, limits, one, Tsplits=splits.dtype)
     return gather(params, ranges.rt_dense_values)
 
 
@@ -63,7 +68,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
             return dense_tile(input, multiples, name)
         multiples = integer_tensor(multiples, "multiples", input.row_splits.dtype)
         multiples.shape.assert_has_rank(1)
-        known = constant_value(multiples)
+        known = plain_value(multiples)
         values = _tiled_values(input, multiples, known)
         splits = _tiled_splits(input, multiples, known)
         return RaggedTensor.from_nested_row_splits(values, splits, validate=False)

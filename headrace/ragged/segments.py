@@ -7,12 +7,12 @@ from typing import Any
 from headrace.dtypes import as_dtype, int32, int64
 from headrace.export import export
 from headrace.graph import name_scope
-from headrace.opdef import constant_value, convert_to_tensor
+from headrace.opdef import convert_to_tensor, raw
+from headrace.opdef.plain_values import plain_value
 from headrace.ops.array.concat import concat
 from headrace.ops.array.repeat import repeat
 from headrace.ops.array.shape import shape as shape_of
 from headrace.ops.math.bincount import bincount
-from headrace.ops.math.cast import cast
 from headrace.ops.math.cumulative import cumsum
 from headrace.ops.math.ranges import range_v1
 
@@ -57,28 +57,32 @@ def segment_ids_to_row_splits(
       name: The scope's name.
 
     Raises:
-      ValueError: The ids are no integers.
+      TypeError: The ids are no integers.
     """
     if out_type is None:
         out_type = segment_ids.dtype if hasattr(segment_ids, "dtype") else int64
     out_type = as_dtype(out_type)
     with name_scope(name, "SegmentIdsToRaggedSplits", [segment_ids]):
-        segment_ids = convert_to_tensor(segment_ids, name="segment_ids")
+        segment_ids = _as_int32(segment_ids, "segment_ids")
         segment_ids.shape.assert_has_rank(1)
-        if segment_ids.dtype not in (int32, int64):
-            raise ValueError("segment_ids must be an integer tensor.")
         return _row_splits(segment_ids, num_segments, out_type)
 
 
+def _as_int32(value: Any, name: str) -> Any:
+    """Returns integers as int32; a node converts them even where they are, as in TensorFlow."""
+    tensor = convert_to_tensor(value, name=name, preferred_dtype=int32)
+    if not tensor.dtype.is_integer:
+        raise TypeError(f"{name} must be an integer tensor; dtype={tensor.dtype}")
+    return raw.Cast(tensor, DstT=int32, name="Cast")
+
+
 def _row_splits(segment_ids: Any, num_segments: Any, out_type: Any) -> Any:
-    ids = cast(segment_ids, int32)
     known = None
     if num_segments is not None:
-        num_segments = convert_to_tensor(num_segments, name="num_segments")
+        num_segments = _as_int32(num_segments, "num_segments")
         num_segments.shape.assert_has_rank(0)
-        known = constant_value(num_segments)
-        num_segments = cast(num_segments, int32)
-    lengths = bincount(ids, minlength=num_segments, maxlength=num_segments, dtype=out_type)
+        known = plain_value(num_segments)
+    lengths = bincount(segment_ids, minlength=num_segments, maxlength=num_segments, dtype=out_type)
     splits = concat([[0], cumsum(lengths)], axis=0)
     if known is not None:
         splits.set_shape([int(known) + 1])

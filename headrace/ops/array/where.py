@@ -91,7 +91,7 @@ def _select(condition, t, e, ctx, xp):
     return xp.where(condition, t, e)
 
 
-@Select.host
+@Select.host(folds=True)  # it needs the context for its refusals only
 def select_host(condition, t, e, *, ctx):
     return _select(condition, t, e, ctx, np)
 

@@ -8,6 +8,7 @@ from headrace.export import NAMES
 from headrace.graph import Tensor
 from headrace.graph import name_scope as scope_of
 from headrace.opdef import constant_value, convert_to_tensor, export, raw
+from headrace.opdef.plain_values import plain_value
 
 
 def _no_op(name):
@@ -65,10 +66,10 @@ _HOLDS = {
 
 def _check_now(kind, x, y, data):
     """Raises what the step would, where both values are known."""
-    a, b = constant_value(x), constant_value(y)
+    a, b = plain_value(x), plain_value(y)
     if a is None or b is None or _HOLDS[kind](a, b).all():
         return
-    values = [constant_value(each) if isinstance(each, Tensor) else each for each in data]
+    values = [plain_value(each) if isinstance(each, Tensor) else each for each in data]
     lines = [str(each if value is None else value) for each, value in zip(data, values, strict=True)]
     raise InvalidArgumentError(None, None, "\n".join(lines))
 
