@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.errors import InvalidArgumentError
 from headrace.export import export
-from headrace.opdef import op
+from headrace.opdef import op, raw
 from headrace.ops.quantized import numbers
 from headrace.ops.quantized.kernels import check_kernel, no_kernel, one
 from headrace.ops.quantized.numbers import QUANTIZED
@@ -79,6 +80,7 @@ QuantizedReluX = op(f"""
 
 @QuantizedReluX.shape
 def quantized_relu_x_shape(features, max_value, min_features, max_features):
+    with_rank(max_value, 0)
     return _shape(features, min_features, max_features)
 
 
@@ -90,6 +92,15 @@ def quantized_relu_x_host(features, max_value, min_features, max_features, *, ct
 @QuantizedReluX.cases
 def quantized_relu_x_cases(case):
     case.shapes("[2,?];[];[];[]", "[2,?];[];[]", Tinput="quint8")
+
+    @case.program
+    def is_built_and_refused(step):
+        x = raw.Const(value=np.zeros(2, np.uint8), dtype="quint8")
+        step(
+            QuantizedReluX(x, 1.0, 0.0, 1.0),
+            fails=InvalidArgumentError,
+            match="No OpKernel was registered to support Op 'QuantizedReluX'",
+        )
 
 
 @export("nn.quantized_relu_x")

@@ -25,12 +25,12 @@ def _binary_shape(x, y, min_x, max_x, min_y, max_y):
     return [shapes.broadcast(x, y), (), ()]
 
 
-def _ends(*ends):
+def _ends(*ends, names=("x", "y")):
     """Returns the ends of two ranges, checked."""
     min_x, max_x, min_y, max_y = (one(v) for v in ends)
-    for what, low, high in (("x", min_x, max_x), ("y", min_y, max_y)):
+    for what, name, low, high in (("x", names[0], min_x, max_x), ("y", names[1], min_y, max_y)):
         if not high > low:
-            invalid(f"max_{what} must be larger than min_{what}.")
+            invalid(f"max_{what} must be larger than min_{name}.")
     return min_x, max_x, min_y, max_y
 
 
@@ -41,10 +41,16 @@ def _check_broadcast(x, y):
         invalid(f"Incompatible shapes: {shapes.to_text(x.shape)} vs. {shapes.to_text(y.shape)}")
 
 
+def _add_shape(x, y, *ends):
+    for end in ends:
+        with_rank(end, 0)
+    return _binary_shape(x, y, *ends)
+
+
 QuantizedAdd = op(f"""
     QuantizedAdd{_BINARY}
     The sums of numbers of two ranges, as 32-bit numbers of a range that they fit in.
-""", shape=_binary_shape)  # fmt: skip
+""", shape=_add_shape)  # fmt: skip
 
 
 @QuantizedAdd.host
@@ -55,10 +61,15 @@ def quantized_add_host(x, y, min_x, max_x, min_y, max_y, *, ctx):
     low, high = numbers.sum_range((min_x, max_x), (min_y, max_y))
 
     def moved(q, first, last):
-        floats = numbers.floats_exact(q, first, last, q.dtype)
-        return numbers.numbers_exact(floats, low, high, np.int32)
+        if q.size == 1:
+            return numbers.numbers_exact(numbers.floats_exact(q, first, last, q.dtype), low, high, np.int32)
+        # One step is rounded to a whole number of the new, finer steps, and the others are multiples of it.
+        floats = numbers.floats_exact(np.arange(2), first, last, q.dtype)
+        zero, unit = numbers.numbers_exact(floats, low, high, np.int32)
+        return zero + q.astype(np.int32) * (unit - zero)
 
-    return moved(x, min_x, max_x) + moved(y, min_y, max_y), low, high
+    with np.errstate(over="ignore"):
+        return moved(x, min_x, max_x) + moved(y, min_y, max_y), low, high
 
 
 def quint8(*values):
@@ -83,7 +94,7 @@ QuantizedMul = op(f"""
 @QuantizedMul.host
 def quantized_mul_host(x, y, min_x, max_x, min_y, max_y, *, ctx):
     check_kernel(ctx, _TYPES)
-    min_x, max_x, min_y, max_y = _ends(min_x, max_x, min_y, max_y)
+    min_x, max_x, min_y, max_y = _ends(min_x, max_x, min_y, max_y, names=("a", "b"))
     _check_broadcast(x, y)
     found = from_zero(x, min_x, max_x) * from_zero(y, min_y, max_y)
     return found, *numbers.product_range((min_x, max_x, x.dtype), (min_y, max_y, y.dtype))
@@ -103,7 +114,7 @@ _F = np.float32
 def quantized_mul_cases(case):
     case(quint8(0, 128, 255), quint8(1, 2, 3), 0.0, 1.0, -1.0, 1.0)
     case.shapes("[2,?];[3];[];[];[];[]", "[2,3];[];[]", T1="quint8", T2="quint8")
-    case.fails((quint8(1), quint8(1), 0.0, 1.0, 1.0, 0.0), match="max_y must be larger than min_y")
+    case.fails((quint8(1), quint8(1), 0.0, 1.0, 1.0, 0.0), match="max_y must be larger than min_b")
 
 
 QuantizedBiasAdd = op(f"""
@@ -125,7 +136,7 @@ def quantized_bias_add_shape(input, bias, min_input, max_input, min_bias, max_bi
         with_rank(end, 0)
     if input is None:
         return [None, (), ()]
-    return [(*input[:-1], shapes.merge((input[-1],), (n,))[0]), (), ()]
+    return [(*input[:-1], shapes.merge_dim(input[-1], n)), (), ()]
 
 
 @QuantizedBiasAdd.host
@@ -141,7 +152,7 @@ def quantized_bias_add_host(input, bias, min_input, max_input, min_bias, max_bia
             "Must provide as many biases as the last dimension of the input tensor: "
             f"{shapes.to_text(bias.shape)} vs. {shapes.to_text(input.shape)}"
         )
-    low, high = numbers.sum_range(ends[:2], ends[2:])
+    low, high = numbers.sum_range(ends[:2], ends[2:], room=1 << 17)
     zero = numbers.numbers_exact(_F(0), low, high, np.int32)
 
     def moved(q, first, last):

@@ -28,7 +28,8 @@ QuantizedInstanceNorm = op(f"""
 
 @QuantizedInstanceNorm.shape
 def quantized_instance_norm_shape(x, x_min, x_max):
-    x = with_rank(x, 4)
+    if x is not None:
+        with_rank(x, 4)
     with_rank(x_min, 0)
     with_rank(x_max, 0)
     return [x, (), ()]
@@ -50,9 +51,9 @@ def quantized_instance_norm_host(
     check_kernel(ctx, {"T": "quint8"})
     low, high = one(x_min), one(x_max)
     if not low < high:
-        invalid(f"input_max must be larger than input_min: {low:g} >= {high:g}")
+        invalid(f"input_min must be less than input_max : {low:g} >= {high:g}")
     if output_range_given and not given_y_min < given_y_max:
-        invalid("given_y_min must be less than given_y_max")
+        invalid(f"given_y_min must be less than given_y_max : {given_y_min:g} >= {given_y_max:g}")
     if x.size == 0:
         return x, _F(given_y_min), _F(given_y_max)
     floats = numbers.floats_fast(x, low, high)
@@ -100,8 +101,6 @@ def quantized_batch_norm_shape(
     depth = t[3]
     for part in (m, v, beta, gamma):
         depth = merge_dim(depth, with_rank(part, 1)[0])
-    for end in (t_min, t_max, m_min, m_max, v_min, v_max, beta_min, beta_max, gamma_min, gamma_max):
-        with_rank(end, 0)
     return [(*t[:3], depth), (), ()]
 
 

@@ -128,7 +128,7 @@ def product_range(a: Any, b: Any) -> tuple[Any, Any]:
     return _F(step * _F(lowest)), _F(step * _F(highest))
 
 
-def sum_range(*ranges: Any) -> tuple[Any, Any]:
-    """Returns the range of 32-bit sums of numbers of some (low, high)."""
+def sum_range(*ranges: Any, room: int = 1 << 14) -> tuple[Any, Any]:
+    """Returns the range of 32-bit sums of numbers of some (low, high): `room` times the largest float."""
     largest = max(abs(_F(v)) for pair in ranges for v in pair)
-    return -largest * _F(1 << 14), largest * _F(1 << 14)
+    return -largest * _F(room), largest * _F(room)

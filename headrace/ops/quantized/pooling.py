@@ -22,11 +22,20 @@ _REST = f"""(input: T, min_input: float, max_input: float)
 """
 
 
-def _shape(input, min_input, max_input, *, ksize, strides, padding):
-    out = pooled_shape(input, ksize, strides, padding, "NHWC")
-    with_rank(min_input, 0)
-    with_rank(max_input, 0)
-    return [out, (), ()]
+def _shape_of(name):
+    def shape(input, min_input, max_input, *, ksize, strides, padding):
+        with_rank(input, 4)
+        for what, values in (("stride", strides), ("ksize", ksize)):
+            if len(values) != 4:
+                raise ValueError(
+                    f"{name} requires the {what} attribute to contain 4 values, but got: {len(values)}"
+                )
+        out = pooled_shape(input, ksize, strides, padding, "NHWC")
+        with_rank(min_input, 0)
+        with_rank(max_input, 0)
+        return [out, (), ()]
+
+    return shape
 
 
 def _elements(windows, x, filler):
@@ -44,7 +53,7 @@ def _elements(windows, x, filler):
 QuantizedAvgPool = op(f"""
     QuantizedAvgPool{_REST}
     The mean of every window, of what lies inside, rounded down.
-""", shape=_shape)  # fmt: skip
+""", shape=_shape_of("AvgPool"))  # fmt: skip
 
 
 @QuantizedAvgPool.host
@@ -61,7 +70,7 @@ def quantized_avg_pool_host(input, min_input, max_input, *, ksize, strides, padd
 QuantizedMaxPool = op(f"""
     QuantizedMaxPool{_REST}
     The greatest number of every window.
-""", shape=_shape)  # fmt: skip
+""", shape=_shape_of("MaxPool"))  # fmt: skip
 
 
 @QuantizedMaxPool.host

@@ -55,13 +55,13 @@ def quantized_matmul_host(a, b, min_a, max_a, min_b, max_b, *, transpose_a, tran
     for what, low, high in (("a", min_a, max_a), ("b", min_b, max_b)):
         if not high > low:
             invalid(f"max_{what} must be larger than min_{what}.")
-    for what, x, position in (("a", a, "First"), ("b", b, "Second")):
+    for position, x in enumerate((a, b)):
         if x.ndim != 2:
-            invalid(f"In[{'ab'.index(what)}] is not a matrix. {position} shape is {to_text(x.shape)}")
+            invalid(f"In[{position}] is not a matrix")
     left, right = from_zero(a, min_a, max_a), from_zero(b, min_b, max_b)
     left, right = left.T if transpose_a else left, right.T if transpose_b else right
     if left.shape[1] != right.shape[0]:
-        invalid(f"Matrix size-compatible: In[0]: {to_text(a.shape)}, In[1]: {to_text(b.shape)}")
+        invalid(f"Matrix size-incompatible: In[0]: {to_text(a.shape)}, In[1]: {to_text(b.shape)}")
     return exact_matmul(left, right), *numbers.product_range((min_a, max_a, a.dtype), (min_b, max_b, b.dtype))
 
 
@@ -94,6 +94,10 @@ QuantizedConv2D = op(f"""
 def quantized_conv2d_shape(
     input, filter, min_input, max_input, min_filter, max_filter, *, strides, padding, dilations
 ):
+    if len(strides) != 4:
+        raise ValueError(
+            f"Conv2D on data format NHWC requires the stride attribute to contain 4 values, but got: {len(strides)}"
+        )
     out = conv2d_shape(
         input, filter, strides=strides, padding=padding, explicit_paddings=(), data_format="NHWC",
         dilations=dilations,
@@ -110,13 +114,16 @@ def quantized_conv2d_host(
     check_kernel(ctx, {"Tinput": "quint8", "Tfilter": "quint8", "out_type": "qint32"})
     ends = [one(v) for v in (min_input, max_input, min_filter, max_filter)]
     if any(d != 1 for d in dilations):
-        invalid("Current implementation does not yet support dilations in the batch and depth dimensions.")
+        invalid("Current implementation only supports dilated rate as 1 in the row and column dimensions.")
+    if strides[1] != strides[2]:
+        invalid("Current implementation only supports equal length strides in the row and column dimensions.")
     conv = geometry(input.shape, filter.shape, strides, padding, (), "NHWC", dilations)
     if input.shape[3] != filter.shape[2]:
         invalid(f"input and filter must have the same depth: {input.shape[3]} vs {filter.shape[2]}")
     x, w = from_zero(input, *ends[:2]), from_zero(filter, *ends[2:])
-    # Zeros, and not the number zero, lie around the image.
-    x = np.pad(x, ((0, 0), *conv.pads, (0, 0)))
+    # Zeros lie around the image, where an 8-bit number can stand for zero; too large ones wrap around.
+    zero = int(numbers.numbers_unclamped(np.float32(0), *ends[:2], input.dtype))
+    x = np.pad(x, ((0, 0), *conv.pads, (0, 0)), constant_values=(zero & 255) - zero if zero > 255 else 0)
     n, rows, columns, count = conv.output_shape
     out = np.zeros((n * rows * columns, count), np.int32)
     with np.errstate(over="ignore"):

@@ -51,11 +51,13 @@ def _scaled_range(low, high, dtype):
 
 
 def _cast(x, dtype):
-    """Converts as C++ does where it is defined; what is out of range saturates at the bounds."""
-    low, high = bounds(dtype)
+    """Converts by way of 32 bits, as processors do: what is too large becomes the least number."""
     with np.errstate(invalid="ignore"):
-        found = np.where(x >= _F(high), high, np.where(x <= _F(low), low, x.astype(np.int64)))
-    return found.astype(dtype)
+        return _through_32_bits(x).astype(np.int64).astype(dtype)
+
+
+def _through_32_bits(x):
+    return np.where(np.abs(x) < _F(2**31), x, _F(-(2**31)))
 
 
 @QuantizeV2.host
@@ -65,8 +67,6 @@ def quantize_v2_host(input, min_range, max_range, *, T, mode, round_mode):
     if round_mode == "HALF_TO_EVEN" and mode != "SCALED":
         invalid(f"Round mode 'HALF_TO_EVEN' only supported for mode 'SCALED', but mode is '{mode}'.")
     if mode == "MIN_FIRST":
-        if dtype == np.int32:
-            return numbers.numbers_exact(input, low, high, dtype), low, high
         return numbers.numbers_fast(input, low, high, dtype), low, high
     if mode == "SCALED":
         low, high, scale = _scaled_range(low, high, dtype)
@@ -124,7 +124,7 @@ def dequantize_host(input, min_range, max_range, *, mode):
     scale = high / _F(last)
     if first:
         scale = max(low / _F(first), scale)
-    return x * scale
+    return _through_32_bits(x) * scale
 
 
 @Dequantize.cases

@@ -199,7 +199,7 @@ QuantizeAndDequantizeV3.grad(_straight)
 @QuantizeAndDequantizeV3.cases
 def v3_cases(case):
     x = [-1.0, -0.5, 0.0, 0.3]
-    case(x, -1.0, 0.9, np.int32(4), gives=[-1.0, -0.5, 0.0, 0.25], grad=False)
+    case(x, -1.0, 0.9, np.int32(4), gives=[-1.0285714, -0.5142857, 0.0, 0.25714284], grad=False)
     case(x, 0.0, 0.0, np.int32(3), range_given=False, narrow_range=True, grad=False)
     case.shapes("[2,?];[];[];[]", "[2,?]")
     case.fails("[2];[];[];[1]", match="Shape must be rank 0 but is rank 1")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from headrace.opdef import op
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.opdef import op, raw
 from headrace.ops.math.matmul import matmul_shape
 from headrace.ops.nn.conv2d import conv2d_shape
 from headrace.ops.nn.depthwise import depthwise_shape
@@ -46,7 +49,43 @@ def _refused(signature, attrs, what, shape):
     def host(*operands, ctx):
         no_kernel(ctx)
 
+    @made.cases
+    def cases(case):
+        @case.program
+        def is_built_and_refused(step):
+            step(
+                made.node(*map(_zeros, made.signature.inputs), **_attrs_of(made)).outputs[0],
+                fails=InvalidArgumentError,
+                match=f"No OpKernel was registered to support Op '{made.name}'",
+            )
+
     return made
+
+
+# The operands of a node that is built and then refused.
+_SHAPES = {
+    "input": (1, 4, 4, 5),
+    "filter": (1, 1, 5, 5),
+    "summand": (1, 4, 4, 5),
+    "a": (2, 5),
+    "b": (5, 5),
+    "bias": (5,),
+}
+
+
+def _zeros(operand):
+    shape = _SHAPES.get(operand.name, (5,) if operand.name in ("input_min", "input_max") else ())
+    if operand.type_attr is None or operand.type_attr == "Tbias":
+        return raw.Const(value=np.zeros(shape, np.float32), dtype="float32")
+    wide = operand.type_attr == "T"
+    return raw.Const(
+        value=np.zeros(shape, np.int32 if wide else np.uint8), dtype="qint32" if wide else "quint8"
+    )
+
+
+def _attrs_of(made):
+    needed = {"strides": [1, 1, 1, 1], "padding": "SAME", "clip_value_max": 1.0}
+    return {name: value for name, value in needed.items() if name in made.signature.attrs}
 
 
 def _convolution(name, *, bias="", frozen=False, summand="", window=_PADDED, out="QINT32", shape=None, what):
@@ -61,11 +100,11 @@ def _convolution(name, *, bias="", frozen=False, summand="", window=_PADDED, out
     attrs += f"      out_type: {QUANTIZED} = DT_{out}\n" + window
     results = "output: out_type, min_output: float, max_output: float"
     return _refused(
-        f"{name}({', '.join(operands)}) -> ({results})", attrs, what, shape or _conv_shape(bool(bias))
+        f"{name}({', '.join(operands)}) -> ({results})", attrs, what, shape or _conv_shape(bool(bias), frozen)
     )
 
 
-def _conv_shape(has_bias, one_range=True):
+def _conv_shape(has_bias, frozen, all_scalar=False):
     def shape(input, filter, *rest, strides, padding, dilations):
         out = conv2d_shape(
             input, filter, strides=strides, padding=padding, explicit_paddings=(), data_format="NHWC",
@@ -74,9 +113,12 @@ def _conv_shape(has_bias, one_range=True):
         ranges = rest[1:] if has_bias else rest
         if has_bias:
             with_rank(rest[0], 1)
-        for end in ranges[:2]:
+        scalars = ranges[: 4 if all_scalar else 2] + (ranges[4:6] if frozen else ())
+        for end in scalars:
             with_rank(end, 0)
-        return [out, () if one_range else (out[3],), () if one_range else (out[3],)]
+        # Filters may have a range each, and then so has what comes of them.
+        end = () if frozen else ranges[3]
+        return [out, end, end]
 
     return shape
 
@@ -88,7 +130,7 @@ def _depthwise_shape(has_bias):
         )
         if has_bias:
             with_rank(rest[0], 1)
-        return [out, (), ()]
+        return [out, None, None]
 
     return shape
 
@@ -102,12 +144,16 @@ QuantizedConv2DAndReluAndRequantize = _convolution(
     _CONV + "AndReluAndRequantize", frozen=True, out="QUINT8", what=_THEN + "a rectifier and a smaller type"
 )
 QuantizedConv2DAndRequantize = _convolution(
-    _CONV + "AndRequantize", frozen=True, out="QINT8", what=_THEN + "a smaller type"
+    _CONV + "AndRequantize",
+    frozen=True,
+    out="QINT8",
+    shape=_conv_shape(False, frozen=True, all_scalar=True),
+    what=_THEN + "a smaller type",
 )
 QuantizedConv2DPerChannel = _convolution(
     _CONV + "PerChannel",
     window=_WINDOW,
-    shape=_conv_shape(False, one_range=False),
+    shape=_conv_shape(False, frozen=False),
     what="A convolution of quantized numbers with a range for each filter",
 )
 QuantizedConv2DWithBias = _convolution(_CONV + "WithBias", bias="float", what=_THEN + "a bias")
@@ -161,7 +207,7 @@ QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize = _convolution(
     frozen=True,
     window=_WINDOW,
     out="QUINT8",
-    shape=_depthwise_shape(True),
+    shape=_depthwise_shape(False),
     what="A convolution of each channel by itself, then a bias, a rectifier and a smaller type",
 )
 
@@ -196,7 +242,9 @@ QuantizedMatMulWithBiasAndReluAndRequantize = _matmul(
 )
 
 
-def _per_channel_shape(input, *ends):
+def _per_channel_shape(input, input_min, input_max, *ends):
+    with_rank(input_min, 1)
+    with_rank(input_max, 1)
     return [input, (), ()]
 
 
@@ -212,5 +260,5 @@ RequantizationRangePerChannel = _refused(
     "-> (output_min: float, output_max: float)",
     f"      T: {QUANTIZED} = DT_QINT32\n      clip_value_max: float\n",
     "RequantizationRange with a range for each channel",
-    lambda *_: [(), ()],
+    lambda *operands: _per_channel_shape(*operands)[1:],
 )
