@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.export import export
-from headrace.opdef import op
-from headrace.ops.array.concat import concat_shape, join
-from headrace.ops.array.reshape import reshape_shape, target_shape
+from headrace.opdef import op, raw
 from headrace.ops.quantized import numbers
 from headrace.ops.quantized.arithmetic import quint8
 from headrace.ops.quantized.kernels import check_kernel, invalid, one
+from headrace.ops.quantized.windows import shape_like
 from headrace.shapes import with_rank
 
 _F = np.float32
@@ -28,7 +27,7 @@ QuantizedConcat = op("""
 
 @QuantizedConcat.shape
 def quantized_concat_shape(concat_dim, values, input_mins, input_maxes, *, ctx):
-    out = concat_shape(concat_dim, values, ctx=ctx)
+    out = shape_like("Concat", concat_dim, values, ctx=ctx)
     for end in (*input_mins, *input_maxes):
         with_rank(end, 0)
     return [out, (), ()]
@@ -56,7 +55,7 @@ def quantized_concat_host(concat_dim, values, input_mins, input_maxes, *, ctx):
         v if (a, b) == (low, high) else numbers.numbers_fast(numbers.floats_fast(v, a, b), low, high, v.dtype)
         for v, a, b in zip(values, lows, highs, strict=True)
     ]
-    return join(moved, concat_dim, np, "ConcatOp"), low, high
+    return raw.Concat.rule("host")(concat_dim, moved), low, high
 
 
 @QuantizedConcat.cases
@@ -98,7 +97,7 @@ QuantizedReshape = op("""
 
 @QuantizedReshape.shape
 def quantized_reshape_shape(tensor, shape, input_min, input_max, *, ctx):
-    out = reshape_shape(tensor, shape, ctx=ctx)
+    out = shape_like("Reshape", tensor, shape, ctx=ctx)
     with_rank(input_min, 0)
     with_rank(input_max, 0)
     return [out, (), ()]
@@ -109,7 +108,7 @@ def quantized_reshape_host(tensor, shape, input_min, input_max, *, ctx):
     check_kernel(ctx, *_ROWS)
     if np.ndim(shape) != 1:
         invalid(f"sizes input must be 1-D, not {list(np.shape(shape))}")
-    return tensor.reshape(target_shape(tensor.shape, shape)), one(input_min), one(input_max)
+    return raw.Reshape.rule("host")(tensor, shape), one(input_min), one(input_max)
 
 
 @QuantizedReshape.cases

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.errors import UnimplementedError
 from headrace.export import export
 from headrace.opdef import op
-from headrace.ops.nn.pool import pooled_shape, windows_of
 from headrace.ops.quantized.arithmetic import quint8
 from headrace.ops.quantized.kernels import check_kernel, one
 from headrace.ops.quantized.numbers import QUANTIZED
+from headrace.ops.quantized.windows import shape_like, slid
 from headrace.shapes import with_rank
 
 _REST = f"""(input: T, min_input: float, max_input: float)
@@ -30,7 +31,7 @@ def _shape_of(name):
                 raise ValueError(
                     f"{name} requires the {what} attribute to contain 4 values, but got: {len(values)}"
                 )
-        out = pooled_shape(input, ksize, strides, padding, "NHWC")
+        out = shape_like(name, input, ksize=ksize, strides=strides, padding=padding, data_format="NHWC")
         with_rank(min_input, 0)
         with_rank(max_input, 0)
         return [out, (), ()]
@@ -38,16 +39,12 @@ def _shape_of(name):
     return shape
 
 
-def _elements(windows, x, filler):
-    """Yields each element of all windows, with `filler` around the image."""
-    x = np.pad(x, windows.pads, constant_values=filler)
-    for _, offset in windows.offsets():
-        yield x[
-            tuple(
-                slice(o, o + (m - 1) * s + 1, s) if m else slice(0, 0)
-                for o, m, s in zip(offset, windows.outputs, windows.strides, strict=True)
-            )
-        ]
+def _slid(x, ksize, strides, padding):
+    if len(ksize) != 4 or ksize[0] != 1 or strides[0] != 1:
+        raise UnimplementedError(None, None, "Pooling is not yet supported on the batch dimension.")
+    if ksize[3] != 1 or strides[3] != 1:
+        raise UnimplementedError(None, None, "Pooling of quantized numbers is not supported across depth.")
+    return slid(x, ksize[1:3], strides, padding)
 
 
 QuantizedAvgPool = op(f"""
@@ -59,11 +56,12 @@ QuantizedAvgPool = op(f"""
 @QuantizedAvgPool.host
 def quantized_avg_pool_host(input, min_input, max_input, *, ksize, strides, padding, ctx):
     check_kernel(ctx, {"T": "quint8"})
-    windows = windows_of(input.shape, ksize, strides, padding, "NHWC")
-    total = np.zeros(windows.outputs, np.int32)
-    for part in _elements(windows, input.astype(np.int32), 0):
+    shape, elements = _slid(input.astype(np.int32), ksize, strides, padding)
+    total = np.zeros(shape, np.int32)
+    for part in elements:
         total += part
-    counts = windows.counts().astype(np.int32)
+    shape, elements = _slid(np.ones((1, *input.shape[1:3], 1), np.int32), ksize, strides, padding)
+    counts = sum(elements, np.zeros(shape, np.int32))
     return (total // np.maximum(counts, 1)).astype(input.dtype), one(min_input), one(max_input)
 
 
@@ -76,9 +74,9 @@ QuantizedMaxPool = op(f"""
 @QuantizedMaxPool.host
 def quantized_max_pool_host(input, min_input, max_input, *, ksize, strides, padding, ctx):
     check_kernel(ctx, {"T": "quint8"})
-    windows = windows_of(input.shape, ksize, strides, padding, "NHWC")
-    out = np.zeros(windows.outputs, input.dtype)
-    for part in _elements(windows, input, 0):
+    shape, elements = _slid(input, ksize, strides, padding)
+    out = np.zeros(shape, input.dtype)
+    for part in elements:
         out = np.maximum(out, part)
     return out, one(min_input), one(max_input)
 

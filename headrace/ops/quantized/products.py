@@ -8,12 +8,11 @@ import numpy as np
 
 from headrace.export import export
 from headrace.opdef import op
-from headrace.ops.math.matmul import matmul_shape
-from headrace.ops.nn.conv2d import conv2d_shape, geometry
 from headrace.ops.quantized import numbers
 from headrace.ops.quantized.arithmetic import from_zero, quint8
 from headrace.ops.quantized.kernels import check_kernel, invalid, one
 from headrace.ops.quantized.numbers import QUANTIZED
+from headrace.ops.quantized.windows import conv_shape, shape_like, slid
 from headrace.shapes import to_text, with_rank
 
 QuantizedMatMul = op(f"""
@@ -32,7 +31,7 @@ QuantizedMatMul = op(f"""
 
 @QuantizedMatMul.shape
 def quantized_matmul_shape(a, b, min_a, max_a, min_b, max_b, *, transpose_a, transpose_b):
-    out = matmul_shape(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+    out = shape_like("MatMul", a, b, transpose_a=transpose_a, transpose_b=transpose_b)
     for end in (min_a, max_a, min_b, max_b):
         with_rank(end, 0)
     return [out, (), ()]
@@ -98,10 +97,7 @@ def quantized_conv2d_shape(
         raise ValueError(
             f"Conv2D on data format NHWC requires the stride attribute to contain 4 values, but got: {len(strides)}"
         )
-    out = conv2d_shape(
-        input, filter, strides=strides, padding=padding, explicit_paddings=(), data_format="NHWC",
-        dilations=dilations,
-    )  # fmt: skip
+    out = conv_shape(input, filter, strides, padding, dilations)
     for end in (min_input, max_input, min_filter, max_filter):
         with_rank(end, 0)
     return [out, (), ()]
@@ -117,21 +113,23 @@ def quantized_conv2d_host(
         invalid("Current implementation only supports dilated rate as 1 in the row and column dimensions.")
     if strides[1] != strides[2]:
         invalid("Current implementation only supports equal length strides in the row and column dimensions.")
-    conv = geometry(input.shape, filter.shape, strides, padding, (), "NHWC", dilations)
-    if input.shape[3] != filter.shape[2]:
+    if filter.ndim != 4:
+        invalid(f"filter must be 4-dimensional: {to_text(filter.shape)}")
+    if input.ndim == 4 and input.shape[3] != filter.shape[2]:
         invalid(f"input and filter must have the same depth: {input.shape[3]} vs {filter.shape[2]}")
     x, w = from_zero(input, *ends[:2]), from_zero(filter, *ends[2:])
     # Zeros lie around the image, where an 8-bit number can stand for zero; too large ones wrap around.
     zero = int(numbers.numbers_unclamped(np.float32(0), *ends[:2], input.dtype))
-    x = np.pad(x, ((0, 0), *conv.pads, (0, 0)), constant_values=(zero & 255) - zero if zero > 255 else 0)
-    n, rows, columns, count = conv.output_shape
+    shape, elements = slid(
+        x, filter.shape[:2], strides, padding, filler=(zero & 255) - zero if zero > 255 else 0
+    )
+    n, rows, columns, depth = shape
+    count = filter.shape[3]
     out = np.zeros((n * rows * columns, count), np.int32)
     with np.errstate(over="ignore"):
-        for i, j in np.ndindex(*filter.shape[:2]):
-            down, right = strides[1:3]
-            part = x[:, i : i + (rows - 1) * down + 1 : down, j : j + (columns - 1) * right + 1 : right]
+        for part, factors in zip(elements, w.reshape(-1, depth, count), strict=True):
             if out.size:
-                out += exact_matmul(part.reshape(-1, x.shape[3]), w[i, j])
+                out += exact_matmul(part.reshape(-1, depth), factors)
     found = out.reshape(n, rows, columns, count)
     return found, *numbers.product_range((*ends[:2], input.dtype), (*ends[2:], filter.dtype))
 

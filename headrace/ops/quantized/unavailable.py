@@ -6,11 +6,9 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.opdef import op, raw
-from headrace.ops.math.matmul import matmul_shape
-from headrace.ops.nn.conv2d import conv2d_shape
-from headrace.ops.nn.depthwise import depthwise_shape
 from headrace.ops.quantized.kernels import no_kernel
 from headrace.ops.quantized.numbers import QUANTIZED
+from headrace.ops.quantized.windows import conv_shape, shape_like
 from headrace.shapes import with_rank
 
 _SOURCES = f"""      Tinput: {QUANTIZED}
@@ -106,10 +104,7 @@ def _convolution(name, *, bias="", frozen=False, summand="", window=_PADDED, out
 
 def _conv_shape(has_bias, frozen, all_scalar=False):
     def shape(input, filter, *rest, strides, padding, dilations):
-        out = conv2d_shape(
-            input, filter, strides=strides, padding=padding, explicit_paddings=(), data_format="NHWC",
-            dilations=dilations,
-        )  # fmt: skip
+        out = conv_shape(input, filter, strides, padding, dilations)
         ranges = rest[1:] if has_bias else rest
         if has_bias:
             with_rank(rest[0], 1)
@@ -125,9 +120,10 @@ def _conv_shape(has_bias, frozen, all_scalar=False):
 
 def _depthwise_shape(has_bias):
     def shape(input, filter, *rest, strides, padding, dilations):
-        out = depthwise_shape(
-            input, filter, strides=strides, padding=padding, data_format="NHWC", dilations=dilations
-        )
+        out = shape_like(
+            "DepthwiseConv2dNative", input, filter, strides=strides, padding=padding, data_format="NHWC",
+            dilations=dilations,
+        )  # fmt: skip
         if has_bias:
             with_rank(rest[0], 1)
         return [out, None, None]
@@ -214,7 +210,7 @@ QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize = _convolution(
 
 def _matmul(name, *, bias, frozen=False, out="QINT32", what):
     def shape(a, b, bias, *ends, transpose_a, transpose_b):
-        out = matmul_shape(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+        out = shape_like("MatMul", a, b, transpose_a=transpose_a, transpose_b=transpose_b)
         with_rank(bias, 1)
         for end in ends:
             with_rank(end, 0)
