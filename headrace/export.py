@@ -88,6 +88,10 @@ NAMESPACES: set[str] = {""}
 """Every public module: the proper prefixes of the names above, and "" for `tf` itself."""
 
 
+public_form: Callable[[tuple[str, ...], Any], Any] = lambda names, value: value  # noqa: E731
+"""Makes of a function what its public names stand for; `headrace.opdef.dispatch` has its own."""
+
+
 def export_value(name: str, value: Any) -> None:
     """Gives a value (a constant, a dtype, a module) a public name.
 
@@ -98,6 +102,7 @@ def export_value(name: str, value: Any) -> None:
     Raises:
       ValueError: The name already stands for something else.
     """
+    value = public_form((name,), value)
     if name in NAMES and NAMES[name] is not value:
         raise ValueError(f"tf.{name} is exported twice: as {NAMES[name]!r} and as {value!r}")
     NAMES[name] = value
@@ -111,8 +116,9 @@ def export(*names: str) -> Callable[[T], T]:
     """Returns a decorator that gives a function or class its public names and leaves it as it is."""
 
     def decorate(value: T) -> T:
+        made = public_form(names, value)
         for name in names:
-            export_value(name, value)
+            export_value(name, made)
         return value
 
     return decorate

@@ -1,8 +1,11 @@
-"""Public functions that hand on what they can't take: ragged tensors, linear operators.
+"""Public functions that hand on what they can't take themselves, such as ragged tensors.
 
 A function is tried first. Where it refuses its arguments, each of its handlers is asked; one that knows the arguments
 gives the result, the others say NotImplemented. Trying first is what TensorFlow does, and it shows in the names of
 nodes: the scope that the function entered in vain is used up.
+
+Handlers live in parts that may be imported much later than the function, when somebody may hold it already. So the
+functions that can have handlers are listed here, and their public form asks for handlers from the beginning.
 """
 
 from __future__ import annotations
@@ -11,69 +14,81 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from headrace.export import NAMES
+from headrace import export
 
 Handler = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
-_handlers: dict[Callable[..., Any], list[Handler]] = {}
+EXTENDED = frozenset(
+    (
+        "abs acos acosh add add_n angle as_string asin asinh atan atan2 atanh batch_gather bitwise.bitwise_and "
+        "bitwise.bitwise_or bitwise.bitwise_xor bitwise.invert bitwise.left_shift bitwise.right_shift cast ceil "
+        "check_numerics clip_by_value complex concat conj cos cosh debugging.is_finite debugging.is_inf "
+        "debugging.is_nan decode_base64 decode_compressed digamma div_no_nan divide dynamic_partition encode_base64 "
+        "equal erf erfc exp expand_dims expm1 floor floordiv floormod gather gather_nd greater greater_equal identity "
+        "imag less less_equal lgamma log log1p log_sigmoid logical_and logical_not logical_or logical_xor maximum "
+        "minimum mod multiply negative not_equal one_hot ones_like pow rank real realdiv reciprocal reduce_all "
+        "reduce_any reduce_join reduce_max reduce_mean reduce_min reduce_prod reduce_sum regex_replace rint round rsqrt "
+        "saturate_cast sign sin sinh size sqrt square squared_difference squeeze stack string_join string_strip "
+        "string_to_hash_bucket_fast string_to_hash_bucket_strong strings.length strings.regex_full_match substr "
+        "strings.unicode_script subtract tan tile truediv truncatediv truncatemod unsorted_segment_max "
+        "unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n unsorted_segment_sum "
+        "where zeros_like"
+    ).split()
+)
+"""One public name of each function that handlers may be added to."""
+
+_handlers: dict[str, list[Handler]] = {name: [] for name in EXTENDED}
+_wrappers: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def add_handler(name: str, handler: Handler) -> None:
     """Lets a handler take what a public function refuses.
 
     Args:
-      name: One of the function's public names, without the leading "tf.".
+      name: The function's name in `EXTENDED`.
       handler: Called as `(function, args, kwargs)` with the plain function; returns NotImplemented, or the result.
 
     Raises:
       KeyError: There is no such name.
     """
-    function = NAMES[name]
-    if function in _handlers:
-        _handlers[function].append(handler)
-        return
-    handlers = [handler]
-    wrapper = _dispatching(function, handlers)
-    _handlers[wrapper] = handlers
-    for public, value in list(NAMES.items()):
-        if value is function:
-            NAMES[public] = wrapper
+    _handlers[name].append(handler)
+
+
+def public_form(names: tuple[str, ...], value: Any) -> Any:
+    """Returns what public names stand for: a function in `EXTENDED` with its handlers, anything else as it is."""
+    if not callable(value):
+        return value
+    made = _wrappers.get(value)
+    if made is None:
+        for name in names:
+            if name in EXTENDED:
+                made = _dispatching(value, _handlers[name])
+                _wrappers[value] = _wrappers[made] = made
+                return made
+        return value
+    return made
 
 
 def _dispatching(function: Callable[..., Any], handlers: list[Handler]) -> Callable[..., Any]:
-    """Returns a function with the same parameters that asks the handlers when the other refuses."""
-    code = function.__code__
-    plain = list(code.co_varnames[: code.co_argcount])
-    named = list(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
-    rest = code.co_argcount + code.co_kwonlyargcount
-    star = [code.co_varnames[rest]] if code.co_flags & 4 else []
-    stars = [code.co_varnames[rest + len(star)]] if code.co_flags & 8 else []
-    declared = plain + ["*" + s for s in star] + (["*"] if named and not star else []) + named
-    declared += ["**" + s for s in stars]
-    passed = plain + ["*" + s for s in star] + [f"{n}={n}" for n in named] + ["**" + s for s in stars]
-    positional = "".join(f"{p}, " for p in plain + ["*" + s for s in star])
-    keywords = ", ".join([f"{n!r}: {n}" for n in named] + ["**" + s for s in stars])
-    text = (
-        f"def call({', '.join(declared)}):\n"
-        f"    try:\n"
-        f"        return _function({', '.join(passed)})\n"
-        f"    except (TypeError, ValueError, AttributeError) as error:\n"
-        f"        result = _handled(error, ({positional}), {{{keywords}}})\n"
-        f"        if result is NotImplemented:\n"
-        f"            raise\n"
-        f"        return result\n"
-    )
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (TypeError, ValueError, AttributeError):
+            for handler in handlers:
+                result = handler(function, args, kwargs)
+                if result is not NotImplemented:
+                    return result
+            raise
 
-    def handled(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for handler in handlers:
-            result = handler(function, args, kwargs)
-            if result is not NotImplemented:
-                return result
-        return NotImplemented
+    return call
 
-    scope: dict[str, Any] = {"_function": function, "_handled": handled}
-    exec(compile(text, __file__, "exec"), scope)  # so that it has the function's own parameters
-    call: Callable[..., Any] = scope["call"]
-    call.__defaults__ = function.__defaults__
-    call.__kwdefaults__ = function.__kwdefaults__
-    return functools.update_wrapper(call, function)
+
+def argument(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], index: int) -> Any:
+    """Returns an argument of a call by its position in the signature, None if it is not given."""
+    if index < len(args):
+        return args[index]
+    return kwargs.get(function.__code__.co_varnames[index])
+
+
+export.public_form = public_form

@@ -9,7 +9,7 @@ from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.opdef import convert_to_tensor
-from headrace.opdef.dispatch import add_handler
+from headrace.opdef.dispatch import add_handler, argument
 from headrace.ops.math.ranges import range_v1
 from headrace.ragged import gathering, joining, masking, one_hot, ranges, reducing, repeating
 from headrace.ragged.elementwise import map_flat_values
@@ -26,12 +26,12 @@ UNARY = (
     "cos cosh debugging.is_finite debugging.is_inf debugging.is_nan decode_base64 decode_compressed digamma "
     "saturate_cast encode_base64 erf erfc exp expm1 floor identity imag lgamma log log1p log_sigmoid logical_not "
     "negative real reciprocal rint round rsqrt sign sin sinh sqrt square tan ones_like zeros_like regex_replace "
-    "strings.strip strings.to_hash_bucket_fast strings.to_hash_bucket_strong strings.length strings.regex_full_match "
-    "strings.substr strings.unicode_script"
+    "string_strip string_to_hash_bucket_fast string_to_hash_bucket_strong strings.length strings.regex_full_match "
+    "strings.unicode_script substr"
 ).split()
 """Functions of the values, one by one."""
 
-LISTS = ("add_n", "strings.join")
+LISTS = ("add_n", "string_join")
 """The same, of a list of tensors."""
 
 BINARY = (
@@ -44,19 +44,20 @@ BINARY = (
 
 
 def _unary(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if isinstance(args[0], RaggedTensor):
-        return map_flat_values(function, args[0], *args[1:], **kwargs)
+    if isinstance(argument(function, args, kwargs, 0), RaggedTensor):
+        return map_flat_values(function, *args, **kwargs)
     return NotImplemented
 
 
 def _list(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if isinstance(args[0], (list, tuple)) and any(isinstance(v, RaggedTensor) for v in args[0]):
-        return map_flat_values(function, list(args[0]), *args[1:], **kwargs)
+    values = argument(function, args, kwargs, 0)
+    if isinstance(values, (list, tuple)) and any(isinstance(v, RaggedTensor) for v in values):
+        return map_flat_values(function, *args, **kwargs)
     return NotImplemented
 
 
 def _binary(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    x, y = args[:2]
+    x, y = (argument(function, args, kwargs, i) for i in (0, 1))
     x_ragged, y_ragged = isinstance(x, RaggedTensor), isinstance(y, RaggedTensor)
     if not (x_ragged or y_ragged):
         return NotImplemented
@@ -80,7 +81,9 @@ def _binary(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         y = broadcast_to(y, shape, inner=False)
     x_values = x.flat_values if isinstance(x, RaggedTensor) else x
     y_values = y.flat_values if isinstance(y, RaggedTensor) else y
-    result = function(x_values, y_values, *args[2:], **kwargs)
+    names = function.__code__.co_varnames[:2]
+    rest = {k: v for k, v in kwargs.items() if k not in names}
+    result = function(x_values, y_values, *args[2:], **rest)
     return (x if isinstance(x, RaggedTensor) else y).with_flat_values(result)
 
 
@@ -118,12 +121,9 @@ def _whole(ragged: Callable[..., Any], count: int = 1, listed: bool = False) -> 
     """
 
     def handle(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        operands = list(args[:count])
-        if listed:
-            if not isinstance(args[0], (list, tuple)):
-                operands = [args[0]]
-            else:
-                operands = list(args[0])
+        operands = [argument(function, args, kwargs, i) for i in range(count)]
+        if listed and isinstance(operands[0], (list, tuple)):
+            operands = list(operands[0])
         if not any(_is_any(v) for v in operands) or not all(_acceptable(v) for v in operands):
             return NotImplemented
         return ragged(*args, **kwargs)
@@ -158,24 +158,17 @@ def _gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: A
     return gathering.gather_nd(params, indices, batch_dims, name)
 
 
-def _concat(values: Any, axis: Any, name: str | None = None) -> Any:
-    # The function's default name is not the scope's.
-    return joining.concat(values, axis, None if name == "concat" else name)
-
-
-def _stack(values: Any, axis: Any, name: str | None = None) -> Any:
-    return joining.stack(values, axis, None if name == "stack" else name)
-
-
 def _dynamic_partition(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if not isinstance(args[2], int):
+    if not isinstance(argument(function, args, kwargs, 2), int):
         return NotImplemented
     return _whole(ranges.dynamic_partition, 2)(function, args, kwargs)
 
 
 def _reduction(public: str, node: str, reduce: Callable[..., Any]) -> None:
     def handle(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        value, axis, keepdims, name, old_axis, old_keep = args
+        value, axis, keepdims, name, old_axis, old_keep = (
+            argument(function, args, kwargs, i) for i in range(6)
+        )
         if not isinstance(value, RaggedTensor):
             return NotImplemented
         axis = old_axis if axis is None else axis
@@ -190,13 +183,11 @@ def _reduction(public: str, node: str, reduce: Callable[..., Any]) -> None:
 
 
 for _name in UNARY:
-    if _name in NAMES:
-        add_handler(_name, _unary)
+    add_handler(_name, _unary)
 for _name in LISTS:
     add_handler(_name, _list)
 for _name in BINARY:
-    if _name in NAMES:
-        add_handler(_name, _binary)
+    add_handler(_name, _binary)
 for _name, _node in (
     ("sum", "Sum"),
     ("prod", "Prod"),
@@ -208,9 +199,9 @@ for _name, _node in (
 ):
     _reduction("reduce_" + _name, _node, getattr(reducing, "reduce_" + _name))
 for _name in ("sum", "prod", "max", "min", "mean", "sqrt_n"):
-    add_handler("math.unsorted_segment_" + _name, _whole(getattr(reducing, "segment_" + _name), 2))
+    add_handler("unsorted_segment_" + _name, _whole(getattr(reducing, "segment_" + _name), 2))
 add_handler("batch_gather", _whole(gathering.batch_gather, 2))
-add_handler("concat", _whole(_concat, listed=True))
+add_handler("concat", _whole(joining.concat, listed=True))
 add_handler("dynamic_partition", _dynamic_partition)
 add_handler("expand_dims", _whole(_expand_dims))
 add_handler("gather", _whole(_gather, 2))
@@ -219,7 +210,7 @@ add_handler("one_hot", _whole(one_hot.one_hot))
 add_handler("rank", _whole(repeating.rank))
 add_handler("size", _whole(_size))
 add_handler("squeeze", _whole(_squeeze))
-add_handler("stack", _whole(_stack, listed=True))
+add_handler("stack", _whole(joining.stack, listed=True))
 add_handler("tile", _whole(repeating.tile))
 add_handler("where", _whole(masking.where, 3))
 
