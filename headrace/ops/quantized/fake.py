@@ -39,7 +39,7 @@ def _is_empty(low, high):
 
 def _fake(xp, x, low, high, num_bits, narrow_range):
     low, high, step = _nudged(xp, low, high, num_bits, narrow_range)
-    distance = xp.minimum(xp.maximum(x, low), high) - low
+    distance = xp.maximum(xp.minimum(x, high), low) - low
     return _on_level(xp, distance * (np.float32(1) / step), step, low)
 
 
@@ -51,7 +51,7 @@ def _fake_vars(xp, x, low, high, num_bits, narrow_range):
     with np.errstate(all="ignore"):
         first, last, step = _nudged(xp, low, high, num_bits, narrow_range)
         # A quotient here and a product in _fake: TensorFlow's kernels round differently, too.
-        out = _on_level(xp, (xp.minimum(xp.maximum(x, first), last) - first) / step, step, first)
+        out = _on_level(xp, (xp.maximum(xp.minimum(x, last), first) - first) / step, step, first)
     return xp.where(_is_empty(low, high), np.float32(0), out)
 
 
