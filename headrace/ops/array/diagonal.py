@@ -301,10 +301,17 @@ def _band(input, num_lower, num_upper, xp):
     return xp.where(keep, input, zero)
 
 
+def _check_scalar(value, what):
+    if value.ndim:
+        invalid(f"{what} must be scalar, got shape {shown(value.shape)}")
+
+
 @MatrixBandPart.host
 def matrix_band_part_host(input, num_lower, num_upper):
     if input.ndim < 2:
         invalid(f"input must be at least 2-dim, received shape: {shown(input.shape)}")
+    _check_scalar(num_lower, "num_lower")
+    _check_scalar(num_upper, "num_upper")
     rows, columns = input.shape[-2:]
     if num_lower > rows:
         invalid(
@@ -319,6 +326,8 @@ def matrix_band_part_host(input, num_lower, num_upper):
 
 @MatrixBandPart.lower
 def matrix_band_part_lower(input, num_lower, num_upper, *, ctx):
+    _check_scalar(num_lower, "num_lower")
+    _check_scalar(num_upper, "num_upper")
     fits = (num_lower <= input.shape[-2]) & (num_upper <= input.shape[-1])
     ctx.check(jnp.asarray(fits), "the band is wider than the matrix")
     return _band(jnp.asarray(input), jnp.asarray(num_lower), jnp.asarray(num_upper), jnp)

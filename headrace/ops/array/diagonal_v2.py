@@ -60,6 +60,7 @@ def _places(rows, columns, d):
 def matrix_diag_v2_shape(diagonal, k, num_rows, num_cols, padding_value, *, ctx):
     shapes.with_rank_at_least(diagonal, 1)
     shapes.with_rank_at_most(k, 1)
+    shapes.with_rank(padding_value, 0)
     band = ctx.constant("k")
     if diagonal is None:
         return None
@@ -88,6 +89,8 @@ def _matrix_size(longest, low, high, rows, columns):
         rows = least_rows
     elif columns == -1:
         columns = least_columns
+    if max(rows, columns) >= 2**31:
+        invalid(f"A matrix of {rows} rows and {columns} columns is too large.")
     if rows < least_rows:
         invalid("The number of rows is too small.")
     if columns < least_columns:
@@ -158,6 +161,7 @@ def _check_band(low, high, rows, columns, error):
 def matrix_diag_part_v2_shape(input, k, padding_value, *, ctx):
     shapes.with_rank_at_least(input, 2)
     shapes.with_rank_at_most(k, 1)
+    shapes.with_rank(padding_value, 0)
     band = ctx.constant("k")
     if input is None or band is None:
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from headrace import shapes
@@ -50,6 +52,11 @@ def _check(indices, shape, what):
         invalid(f"{at} = [{spot}] does not index into {what} {shown(shape)}")
 
 
+def _check_size(params, indices):
+    if 0 in params.shape and 0 not in indices.shape[:-1]:
+        invalid(f"Requested more than 0 entries, but params is empty.  Params shape: {shown(params.shape)}")
+
+
 @GatherNd.host
 def gather_nd_host(params, indices):
     if indices.ndim < 1:
@@ -58,6 +65,7 @@ def gather_nd_host(params, indices):
         invalid(
             f"index innermost dimension length must be <= params rank; saw: {indices.shape[-1]} vs. {params.ndim}"
         )
+    _check_size(params, indices)
     _check(indices, params.shape, "param shape")
     if indices.shape[-1] == 0:
         return np.array(np.broadcast_to(params, indices.shape[:-1] + params.shape))
@@ -71,6 +79,7 @@ def _fits(indices, shape):
 
 @GatherNd.lower
 def gather_nd_lower(params, indices, *, ctx):
+    _check_size(params, indices)
     if indices.shape[-1] == 0:
         return jnp.broadcast_to(params, indices.shape[:-1] + params.shape)
     ctx.check(_fits(indices, params.shape), "coordinates are out of range")
@@ -149,11 +158,16 @@ def scatter_nd_shape(indices, updates, shape, *, ctx):
 
 
 def _check_scatter(indices, updates, shape):
+    if indices.ndim < 1:
+        invalid("Indices shape must have rank at least one. Found:" + shown(indices.shape))
     outer = indices.shape[:-1]
     depth = indices.shape[-1]
+    if not shape and (indices.size or updates.size):
+        invalid("Indices and updates specified for empty output shape")
+    if depth > len(shape):
+        invalid(f"Inner dimensions of output shape must match inner dimensions of updates shape: depth {depth}")
     if (
-        indices.ndim < 1
-        or updates.shape[: len(outer)] != outer
+         updates.shape[: len(outer)] != outer
         or updates.shape[len(outer) :] != tuple(shape[depth:])
     ):
         invalid(
@@ -174,21 +188,26 @@ def _scatter_host(output, indices, updates, how):
     if output.dtype == np.bool_:
         add = np.logical_or
     if not indices.shape[-1]:
-        for u in updates.reshape((-1, *output.shape)):
+        for u in updates.reshape((math.prod(indices.shape[:-1]), *output.shape)):
             output = add(output, u).astype(output.dtype)
+        return output
+    if output.dtype == object:  # strings are joined, and np.add.at knows numbers only
+        for place in np.ndindex(indices.shape[:-1]):
+            spot = tuple(indices[place])
+            output[spot] = output[spot] + updates[place]
         return output
     add.at(output, at, updates)
     return output
 
 
 def _scatter_lower(output, indices, updates, how, ctx):
+    _check_scatter(indices, updates, output.shape)
     if indices.shape[-1] == 0:
-        flat = jnp.reshape(updates, (-1, *output.shape))
+        flat = jnp.reshape(updates, (math.prod(indices.shape[:-1]), *output.shape))
         if how == "update":
             return flat[-1] if flat.shape[0] else output
         total = flat.sum(0, dtype=output.dtype)
         return output + total if how == "add" else output - total
-    _check_scatter(indices, updates, output.shape)
     ctx.check(_fits(indices, output.shape), "coordinates are out of range")
     at = output.at[_coordinates(indices)]
     if how == "update":
@@ -201,7 +220,6 @@ def scatter_nd_host(indices, updates, shape):
     output = np.zeros(tuple(int(d) for d in shape), updates.dtype)
     if updates.dtype == object:
         output.fill(b"")
-        return _scatter_host(output, indices, updates, "update")
     return _scatter_host(output, indices, updates, "add")
 
 

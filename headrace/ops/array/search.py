@@ -8,7 +8,7 @@ from headrace import dtypes, shapes
 from headrace.lazy import jax, jnp
 from headrace.opdef import export, op, raw
 from headrace.opdef.nodes import shape_of
-from headrace.ops.array.failing import invalid
+from headrace.ops.array.failing import invalid, shown
 
 _ATTRS = """
       T: type
@@ -37,7 +37,8 @@ def _host(side):
     def rule(sorted_inputs, values, *, out_type):
         _check(sorted_inputs, values)
         rows = [np.searchsorted(s, v, side) for s, v in zip(sorted_inputs, values, strict=True)]
-        return np.array(rows, out_type.storage).reshape(values.shape)
+        found = np.array(rows, out_type.storage).reshape(values.shape)
+        return np.where(_is_nan(values), out_type.storage.type(0), found) if side == "left" else found
 
     return rule
 
@@ -46,9 +47,14 @@ def _lower(side):
     def rule(sorted_inputs, values, *, out_type):
         _check(sorted_inputs, values)
         search = jax.vmap(lambda s, v: jnp.searchsorted(s, v, side))
-        return search(jnp.asarray(sorted_inputs), jnp.asarray(values)).astype(out_type.storage)
+        found = search(jnp.asarray(sorted_inputs), jnp.asarray(values)).astype(out_type.storage)
+        return jnp.where(_is_nan(values), 0, found).astype(out_type.storage) if side == "left" else found
 
     return rule
+
+
+def _is_nan(values):
+    return values != values  # nothing is less than NaN, so its place is the first
 
 
 def _check(sorted_inputs, values):
@@ -99,10 +105,14 @@ def unravel_index_shape(indices, dims):
 def _unravel(indices, dims, xp):
     if dims.ndim != 1:
         invalid("dims must be a vector")
+    if indices.ndim > 1:
+        invalid(f'The indices can only be scalar or vector, got "{shown(indices.shape)}"')
     out = []
     for d in reversed([dims[i] for i in range(dims.shape[0])]):
-        out.append(indices % d)
-        indices = indices // d
+        # As C++ divides: what is left over has the sign of the place.
+        rest = xp.fmod(indices, d)
+        out.append(rest)
+        indices = (indices - rest) // d
     return xp.stack(out[::-1]) if out else xp.zeros((0, *indices.shape), indices.dtype)
 
 

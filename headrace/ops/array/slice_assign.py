@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.errors import UnimplementedError
 from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.array import slicing
-from headrace.ops.array.failing import invalid, shown
+from headrace.ops.array.failing import shown
 from headrace.ops.array.strided_slice import planned
 from headrace.shapes import unchanged
 
@@ -54,11 +55,18 @@ def resource_strided_slice_assign_cases(case):
 
 
 def _new_slice(plan, value):
-    """Returns the value as it lies in the sliced tensor; a scalar fills the slice."""
+    """Returns the value as it lies in the sliced tensor."""
     final = tuple(plan.final)
-    if value.shape != final and value.ndim:
-        invalid(f"Expected value of shape {shown(final)} for the slice, but got {shown(value.shape)}")
-    return value.reshape(plan.processed) if value.ndim or not plan.processed else value
+    if 0 in final:
+        return np.zeros(plan.processed, value.dtype)  # nothing is replaced, whatever is given
+    if value.shape != final:
+        raise UnimplementedError(
+            None,
+            None,
+            f"sliced l-value shape {shown(final)} does not match r-value shape {shown(value.shape)}. "
+            "Values are not broadcast to slices.",
+        )
+    return value.reshape(plan.processed)
 
 
 def _updated_host(old, begin, end, strides, value, masks):

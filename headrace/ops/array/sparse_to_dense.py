@@ -60,6 +60,8 @@ def sparse_to_dense_host(sparse_indices, output_shape, sparse_values, default_va
             if row == listed[i - 1]:
                 invalid(f"indices[{i}] = [{spot}] is repeated")
             invalid(f"indices[{i}] = [{spot}] is out of order. Many sparse ops require sorted indices.")
+    if default_value.ndim:
+        invalid("default_value should be a scalar.")
     dense = np.full(dims, default_value[()], sparse_values.dtype)
     for i, row in enumerate(listed):
         dense[tuple(row)] = sparse_values[i] if sparse_values.ndim else sparse_values[()]
@@ -72,6 +74,8 @@ def sparse_to_dense_lower(
 ):
     dims = tuple(int(d) for d in output_shape)
     rows = _rows(jnp.asarray(sparse_indices), output_shape, sparse_values)
+    if np.ndim(default_value):
+        invalid("default_value should be a scalar.")
     ctx.check(jnp.all((rows >= 0) & (rows < np.array(dims, rows.dtype))), "an index is out of bounds")
     if validate_indices and rows.shape[0] > 1:
         size = np.array(dims, np.int64)

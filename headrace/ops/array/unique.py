@@ -88,10 +88,17 @@ def _distinct(keys, out_idx):
     return np.array(firsts, np.int64), idx, np.array(counts, out_idx.storage)
 
 
+def _keys(x):
+    """Returns what tells the elements of a vector apart."""
+    if x.dtype.name == "float16":  # TensorFlow tells their zeros apart
+        return [(v, np.signbit(v)) if v == v else v for v in x]
+    return x.tolist()
+
+
 def _vector(x, out_idx):
     if x.ndim != 1:
         invalid("unique expects a 1D vector.")
-    firsts, idx, counts = _distinct(x.tolist(), out_idx)
+    firsts, idx, counts = _distinct(_keys(x), out_idx)
     return x[firsts], idx, counts
 
 
@@ -106,8 +113,10 @@ def unique_with_counts_host(x, *, out_idx):
 
 
 def _slices(x, axis, out_idx):
-    if axis.size == 0:
+    if axis.shape == (0,):
         return _vector(x, out_idx)
+    if axis.ndim != 1:
+        invalid("axis expects a 1D vector.")
     if axis.size > 1:
         invalid("axis does not support input tensors larger than 1 elements")
     at = int(axis.reshape(-1)[0])
@@ -115,9 +124,9 @@ def _slices(x, axis, out_idx):
         invalid(f"axis has to be between [0, {x.ndim})")
     moved = np.moveaxis(x, at, 0)
     if x.ndim == 1:
-        keys = moved.tolist()
+        keys = _keys(moved)
     else:
-        keys = [tuple(row.reshape(-1).tolist()) for row in moved]
+        keys = [tuple(_keys(row.reshape(-1))) for row in moved]
     firsts, idx, counts = _distinct(keys, out_idx)
     return np.take(x, firsts, at), idx, counts
 
