@@ -6,7 +6,7 @@ An implementation module says which public names its objects have; `headrace.nam
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -88,6 +88,10 @@ NAMESPACES: set[str] = {""}
 """Every public module: the proper prefixes of the names above, and "" for `tf` itself."""
 
 
+COMPUTED: dict[str, Mapping[str, Any]] = {}
+"""Public modules whose members are made when asked for, and are not among the names above."""
+
+
 public_form: Callable[[tuple[str, ...], Any], Any] = lambda names, value: value  # noqa: E731
 """Makes of a function what its public names stand for; `headrace.opdef.dispatch` has its own."""
 
@@ -110,6 +114,12 @@ def export_value(name: str, value: Any) -> None:
     while parent not in NAMESPACES:
         NAMESPACES.add(parent)
         parent = parent.rpartition(".")[0]
+
+
+def export_computed(path: str, members: Mapping[str, Any]) -> None:
+    """Makes a public module of a mapping, which is asked for each member once and listed only for `dir`."""
+    COMPUTED[path] = members
+    NAMESPACES.add(path)
 
 
 def export(*names: str) -> Callable[[T], T]:

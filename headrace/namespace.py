@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from headrace.export import NAMES, NAMESPACES, load_later, load_more  # noqa: F401
+from headrace.export import COMPUTED, NAMES, NAMESPACES, load_later, load_more  # noqa: F401
 
 NAMESPACES.update(("compat.v1", "compat.v2"))
 
@@ -106,6 +106,8 @@ def is_namespace(path: str) -> bool:
 
 def members(path: str) -> set[str]:
     """Returns the names directly in a public module, those not loaded yet included."""
+    if path in COMPUTED:
+        return set(COMPUTED[path])
     start = path + "." if path else ""
     known: Iterable[str] = [*NAMES, *NAMESPACES, *LAZY]
     return {name[len(start) :].split(".")[0] for name in known if name.startswith(start) and name != path} - {
@@ -119,6 +121,8 @@ def lookup(path: str, name: str) -> Any:
     Raises:
       KeyError: There is no such name, or it is a module.
     """
+    if path in COMPUTED:
+        return COMPUTED[path][name]
     full = f"{path}.{name}" if path else name
     if full not in NAMES:
         load_providers(full)
