@@ -80,9 +80,15 @@ def split_lower(split_dim, value, *, num_split):
     return _split(split_dim, value, num_split, jnp)
 
 
+def _joined(dys, axis):
+    if len(dys) == 1:
+        return raw.Identity(dys[0], name="concat")
+    return raw.ConcatV2(list(dys), axis, name="concat")
+
+
 @Split.grad
 def split_grad(op, *dys):
-    return None, raw.ConcatV2(list(dys), op.inputs[0], name="concat")
+    return None, _joined(dys, op.inputs[0])
 
 
 @Split.cases
@@ -123,6 +129,8 @@ def _sizes(total, sizes):
 
 @SplitV.shape
 def split_v_shape(value, size_splits, split_dim, *, num_split, ctx):
+    if split_dim not in (None, ()):
+        raise ValueError(f"Input must be scalar but has rank {len(split_dim)}")
     asked_sizes = ctx.constant("size_splits")
     axis = ctx.constant("split_dim")
     if value is None:
@@ -137,6 +145,8 @@ def split_v_shape(value, size_splits, split_dim, *, num_split, ctx):
 
 
 def _v_shapes(value, sizes, at, num_split):
+    if sizes is not None and np.shape(sizes) != (num_split,):
+        raise ValueError("Length of size_splits should be equal to num_outputs")
     if sizes is None:
         pieces = [None] * num_split
         if num_split == 1:
@@ -151,8 +161,13 @@ def _v_shapes(value, sizes, at, num_split):
     return [(*value[:at], p, *value[at + 1 :]) for p in pieces]
 
 
-def _split_v(value, size_splits, split_dim, xp):
+def _split_v(value, size_splits, split_dim, num_split, xp):
     at = _place(value, split_dim)
+    if size_splits.shape != (num_split,):
+        invalid(
+            "size of the split_tensor must be 1-D and have the same elements as outputs got "
+            f"{size_splits.ndim} -D and {size_splits.size} elements"
+        )
     sizes = _sizes(value.shape[at], size_splits)
     if sizes is None:
         known = sum(int(s) for s in size_splits if s >= 0)
@@ -164,18 +179,18 @@ def _split_v(value, size_splits, split_dim, xp):
 
 
 @SplitV.host
-def split_v_host(value, size_splits, split_dim):
-    return _split_v(value, size_splits, split_dim, np)
+def split_v_host(value, size_splits, split_dim, *, num_split):
+    return _split_v(value, size_splits, split_dim, num_split, np)
 
 
 @SplitV.lower(static="size_splits split_dim")
-def split_v_lower(value, size_splits, split_dim):
-    return _split_v(value, size_splits, split_dim, jnp)
+def split_v_lower(value, size_splits, split_dim, *, num_split):
+    return _split_v(value, size_splits, split_dim, num_split, jnp)
 
 
 @SplitV.grad
 def split_v_grad(op, *dys):
-    return raw.ConcatV2(list(dys), op.inputs[2], name="concat"), None, None
+    return _joined(dys, op.inputs[2]), None, None
 
 
 @SplitV.cases

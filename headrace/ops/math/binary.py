@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace import shapes
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InternalError, InvalidArgumentError
 from headrace.lazy import jax, jnp
 from headrace.opdef import op
 from headrace.ops.math import binary_gradients as gradients
@@ -147,13 +147,24 @@ def real_quotient(x: Any, y: Any) -> Any:
 def floored_quotient(x: Any, y: Any) -> Any:
     if _integer(x):
         _nonzero(x, y)
+        if x.dtype.kind == "i" and np.any(x == np.iinfo(x.dtype).min):
+            return _floored(np, x, y, truncated_quotient)
         return np.floor_divide(x, y)
     return np.floor(np.divide(x, y))
 
 
+def _floored(xp: Any, x: Any, y: Any, divided: Any) -> Any:
+    """Returns x / y rounded down; of the least number, whose absolute value overflows, what TensorFlow makes of it."""
+    size = xp.abs(y)
+    return xp.where((x < 0) != (y < 0), divided(-(xp.abs(x) + size - 1), size), divided(x, y))
+
+
 def floored_quotient_lower(x: Any, y: Any, *, ctx: Any) -> Any:
     if _integer(x):
-        return jnp.floor_divide(x, _checked(ctx, x, y))
+        y = _checked(ctx, x, y)
+        if x.dtype.kind == "i":
+            return _floored(jnp, *jnp.broadcast_arrays(x, y), jax.lax.div)
+        return jnp.floor_divide(x, y)
     return jnp.floor(x / y)
 
 
@@ -179,6 +190,19 @@ def truncated_remainder(x: Any, y: Any) -> Any:
     if _integer(x):
         _nonzero(x, y)
     return np.fmod(x, y)
+
+
+def _unexpected(divide: Any) -> Any:
+    """Returns a rule that refuses to divide by zero with the error that TensorFlow keeps for these two ops."""
+
+    def rule(x: Any, y: Any) -> Any:
+        try:
+            return divide(x, y)
+        except InvalidArgumentError:
+            message = "Unexpected error in binary operator (only integer div and mod should have errors)"
+            raise InternalError(None, None, message) from None
+
+    return rule
 
 
 def truncated_remainder_lower(x: Any, y: Any, *, ctx: Any) -> Any:
@@ -256,7 +280,7 @@ binary("RealDiv", QUOTIENTS, real_quotient, quotient_lower, gradients.real_div_g
        cases=[([1.0, -1.0, 0.0], [0.0], [np.inf, -np.inf, np.nan])])  # fmt: skip
 binary("FloorDiv", QUOTIENTS, floored_quotient, floored_quotient_lower, gradients.two_nones, doc="floor(x / y).",
        cases=[*_FLOORED, ([7.0, -7.0], [2.0], [3.0, -4.0])])  # fmt: skip
-binary("TruncateDiv", QUOTIENTS, truncated_quotient, truncated_quotient_lower, gradients.two_nones,
+binary("TruncateDiv", QUOTIENTS, _unexpected(truncated_quotient), truncated_quotient_lower, gradients.two_nones,
        doc="x / y, rounded toward 0.", cases=_TRUNCATED)  # fmt: skip
 _REMAINDER = [
     _NOTHING,
@@ -265,7 +289,7 @@ _REMAINDER = [
 ]
 binary("Mod", "{int32, int64, half, half, bfloat16, float, double}", truncated_remainder, truncated_remainder_lower,
        doc="The remainder of a division rounded toward 0.", cases=_REMAINDER)  # fmt: skip
-binary("TruncateMod", REMAINDERS, truncated_remainder, truncated_remainder_lower,
+binary("TruncateMod", REMAINDERS, _unexpected(truncated_remainder), truncated_remainder_lower,
        doc="The remainder of a division rounded toward 0.", cases=_REMAINDER)  # fmt: skip
 binary("FloorMod", REMAINDERS, floored_remainder, floored_remainder_lower, gradients.floor_mod_grad,
        doc="The remainder of a floored division: it has the sign of y.",

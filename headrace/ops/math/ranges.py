@@ -166,7 +166,10 @@ def _lin_space(xp, start, stop, num):
         return xp.reshape(start, (1,))
     dtype = start.dtype
     step = (stop - start) / dtype.type(n - 1)
-    return (start + step * xp.arange(n).astype(dtype)).astype(dtype)
+    inner = start + step * xp.arange(1, n - 1).astype(dtype)
+    # The ends are what was given, even where it is no number.
+    ends = [xp.reshape(v, (1,)) for v in (start, stop)]
+    return xp.concatenate([ends[0], inner, ends[1]]).astype(dtype)
 
 
 @LinSpace.cases

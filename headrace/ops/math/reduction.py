@@ -217,10 +217,14 @@ def _extreme_lower(largest: bool) -> Any:
 
 
 def _norm(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
-    wide = np.float32 if _narrow(x) else np.float64 if x.dtype.kind in "iu" else None
-    y = x if wide is None else x.astype(wide)
+    if all(x.shape[a] == 1 for a in axes):
+        return xp.sum(x, axes, dtype=x.dtype, keepdims=keep)  # itself, its sign included
+    y = x.astype(np.float32) if _narrow(x) else x
     square = y * (xp.conj(y) if y.dtype.kind == "c" else y)
-    return xp.sqrt(xp.sum(square, axes, keepdims=keep)).astype(x.dtype)
+    total = xp.sum(square, axes, dtype=square.dtype, keepdims=keep)
+    if x.dtype.kind in "iu":  # the squares and their sum have overflowed by now
+        total = total.astype(np.float64)
+    return xp.sqrt(total).astype(x.dtype)
 
 
 def _sum_cases(case: Any) -> None:

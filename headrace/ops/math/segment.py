@@ -12,6 +12,7 @@ from headrace.export import export
 from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.math import segment_gradients as gradients
+from headrace.ops.math.binary import truncated_quotient
 from headrace.ops.math.quiet import quiet
 
 
@@ -75,7 +76,9 @@ def checked_ids(data: Any, ids: Any) -> int:
         raise InvalidArgumentError(None, None, "segment_ids should be the same size as dimension 0 of input.")
     if not ids.size:
         return 0
-    if np.any(np.diff(ids) < 0) and ids[0] >= 0:
+    if ids[-1] < 0:
+        raise InvalidArgumentError(None, None, "segment ids must be >= 0")
+    if np.any(ids[1:] < ids[:-1]) and ids[0] >= 0:
         raise InvalidArgumentError(None, None, "segment ids are not increasing")
     count = int(ids[-1]) + 1
     if ids[0] < 0:
@@ -85,6 +88,16 @@ def checked_ids(data: Any, ids: Any) -> int:
             f"Segment id {ids[0]} out of range [0, {count}), possibly because 'segment_ids' input is not sorted.",
         )
     return count
+
+
+def _extreme(ufunc: Any, data: Any, ids: Any, count: int) -> Any:
+    """Combines rows as TensorFlow does: NaN counts only where it is the one row of its id."""
+    if not np.isnan(data).any():
+        return combine(ufunc, data, ids, count, 0)
+    worst = data.dtype.type(-np.inf if ufunc is np.maximum else np.inf)
+    alone = np.bincount(ids, minlength=count)[ids] == 1
+    shown = np.isnan(data) & ~alone.reshape((-1,) + (1,) * (data.ndim - 1))
+    return combine(ufunc, np.where(shown, worst, data), ids, count, 0)
 
 
 def _sorted(name: str, types: str, ufunc: Any, start: Any, grad: Any, doc: str, gives: Any) -> None:
@@ -108,6 +121,8 @@ def _sorted(name: str, types: str, ufunc: Any, start: Any, grad: Any, doc: str, 
 
     def compute(data: Any, segment_ids: Any) -> Any:
         count = checked_ids(data, segment_ids)
+        if name in ("SegmentMax", "SegmentMin") and data.dtype.kind not in "iu":
+            return _extreme(ufunc, data, segment_ids, count)
         if name != "SegmentMean":
             return combine(ufunc, data, segment_ids, count, start)
         total = combine(np.add, data, segment_ids, count, 0)
@@ -115,7 +130,7 @@ def _sorted(name: str, types: str, ufunc: Any, start: Any, grad: Any, doc: str, 
             (-1,) + (1,) * (data.ndim - 1)
         )
         if data.dtype.kind in "iu":
-            return np.trunc(total / rows).astype(data.dtype)
+            return truncated_quotient(total, rows.astype(data.dtype))
         return (total / rows.astype(data.dtype)).astype(data.dtype)
 
     @made.host

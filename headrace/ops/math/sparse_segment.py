@@ -31,11 +31,13 @@ def _check(data: Any, indices: Any, segment_ids: Any, count: int | None) -> int:
     if not indices.size:
         return count or 0
     last = int(segment_ids[-1]) + 1
+    if last <= 0 and count is None:
+        raise InvalidArgumentError(None, None, "segment ids must be >= 0")
     if count is None:
         count = last
     elif last > count:
         raise InvalidArgumentError(None, None, "segment ids must be < num_segments")
-    if np.any(np.diff(segment_ids) < 0):
+    if np.any(segment_ids[1:] < segment_ids[:-1]):
         raise InvalidArgumentError(None, None, "segment ids are not increasing")
     if segment_ids[0] < 0:
         raise InvalidArgumentError(None, None, "segment ids must be >= 0")
@@ -164,6 +166,8 @@ def _check_grad(grad: Any, indices: Any, segment_ids: Any, rows: int) -> None:
         raise InvalidArgumentError(None, None, "Shape must be at least rank 1")
     if segment_ids.size and segment_ids[-1] >= grad.shape[0]:
         raise InvalidArgumentError(None, None, "Invalid number of segments")
+    if not rows:
+        return
     for names, values, count in (("Index", indices, rows), ("Segment id", segment_ids, grad.shape[0])):
         bad = values[(values < 0) | (values >= count)]
         if bad.size:
@@ -190,12 +194,16 @@ def _declare_grad(kind: str, gives: Any) -> None:
     @quiet
     def host(grad: Any, indices: Any, segment_ids: Any, output_dim0: Any) -> Any:
         _check_grad(grad, indices, segment_ids, int(output_dim0))
+        if not output_dim0:
+            return np.zeros((0, *grad.shape[1:]), grad.dtype)
         rows = grad[segment_ids] / _divisor(kind, segment_ids, grad.shape[0], grad)[segment_ids]
         return combine(np.add, rows.astype(grad.dtype), indices, int(output_dim0), 0)
 
     @made.lower(static="output_dim0")
     def lower(grad: Any, indices: Any, segment_ids: Any, output_dim0: Any, *, ctx: Any) -> Any:
         _check_grad(grad, np.zeros(indices.shape, np.int32), np.zeros(segment_ids.shape, np.int32), 1)
+        if not output_dim0:
+            return jnp.zeros((0, *grad.shape[1:]), grad.dtype)
         ctx.check(((indices >= 0) & (indices < int(output_dim0))).all(), "Index out of range")
         ctx.check(((segment_ids >= 0) & (segment_ids < grad.shape[0])).all(), "Segment id out of range")
         n = jnp.zeros(grad.shape[0], grad.dtype).at[segment_ids].add(1)
