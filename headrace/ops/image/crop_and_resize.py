@@ -8,6 +8,7 @@ from headrace.errors import OutOfRangeError
 from headrace.export import export
 from headrace.lazy import jnp
 from headrace.opdef import op, raw
+from headrace.ops.image import interpolation
 from headrace.ops.image.crop_boxes import (
     check_grads,
     check_images,
@@ -81,7 +82,9 @@ def crop_and_resize_host(image, boxes, box_ind, crop_size, *, method, extrapolat
 
 @CropAndResize.lower(static="crop_size")
 def crop_and_resize_lower(image, boxes, box_ind, crop_size, *, method, extrapolation_value, ctx):
-    return _cropped(image, boxes, box_ind, crop_size, method, extrapolation_value, ctx, jnp)
+    return interpolation.apart(
+        _cropped(image, boxes, box_ind, crop_size, method, extrapolation_value, ctx, jnp)
+    )
 
 
 @CropAndResize.grad
@@ -317,6 +320,8 @@ def crop_and_resize_grad_boxes_lower(grads, image, boxes, box_ind, *, ctx):
     parts = _box_parts(grads, image, boxes, box_ind, ctx, jnp)
     if parts is None:
         return jnp.zeros(boxes.shape, np.float32)
+    # A sum of what is gathered is quicker after it has been gathered.
+    parts = interpolation.apart(parts)
     return jnp.stack([part.sum(axis=(1, 2, 3)).astype(np.float32) for part in parts], axis=1)
 
 

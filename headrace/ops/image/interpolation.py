@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.lazy import jnp
+from headrace.lazy import jnp, lax
 
 Array = np.ndarray[Any, Any]
 
@@ -156,6 +156,31 @@ def summed(x: Array, axis: int, taps: Taps) -> Array:
             part = np.where(taps.used[:, k].reshape(shape), part, x.dtype.type(0))
         total = part if total is None else total + part
     return total  # type: ignore[no-any-return]
+
+
+def apart(x: Any) -> Any:
+    """Returns a traced array that XLA doesn't fuse with what comes next.
+
+    Sums of gathered slices are quick as a loop of their own, and many times slower inside a reduction or another sum.
+    """
+    return lax.optimization_barrier(x)
+
+
+def lerped(x: Any, axis: int, table: Between) -> Any:
+    """Returns a traced array interpolated linearly along an axis: equal neighbours give just that.
+
+    Differences are taken first, so that two arrays are gathered once each: what is gathered twice isn't fused.
+    """
+    n = x.shape[axis]
+    shape = [1] * x.ndim
+    shape[axis] = -1
+    steps = lax.slice_in_dim(x, 1, n, axis=axis) - lax.slice_in_dim(x, 0, n - 1, axis=axis)
+    margin = [(0, 0, 0)] * x.ndim
+    margin[axis] = (0, 1, 0)
+    steps = lax.pad(steps, jnp.zeros((), x.dtype), margin)
+    step = np.where(table.upper > table.lower, table.lower, n - 1)
+    moved = jnp.take(steps, step, axis=axis, mode="clip") * table.fraction.astype(x.dtype).reshape(shape)
+    return jnp.take(x, table.lower, axis=axis, mode="clip") + moved
 
 
 def lowered(x: Any, axis: int, taps: Taps) -> Any:

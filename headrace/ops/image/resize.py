@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.lazy import jax, jnp
+from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.image import interpolation
 from headrace.ops.image.sizes import (
@@ -85,7 +85,9 @@ def resize_bilinear_lower(images, size, *, align_corners, half_pixel_centers):
     images = images.astype(jnp.float32)
     if size == images.shape[1:3]:
         return images
-    return mixed(images, *_linear_tables(images.shape, size, align_corners, half_pixel_centers))
+    rows, columns = _linear_tables(images.shape, size, align_corners, half_pixel_centers)
+    across = interpolation.apart(interpolation.lerped(images, 2, columns))
+    return interpolation.apart(interpolation.lerped(across, 1, rows))
 
 
 @ResizeBilinear.grad
@@ -196,9 +198,9 @@ def gathered(grads: Any, shape: Any, rows: Any, columns: Any, dtype: Any) -> Any
     if dtype == jnp.float64:
         grads = grads.astype(dtype)
     down = interpolation.lowered(grads, 1, interpolation.transposed(rows, shape[1]))
-    # Fused into the second pass, the first would be done again for each of its terms.
-    down = jax.lax.optimization_barrier(down)
-    return interpolation.lowered(down, 2, interpolation.transposed(columns, shape[2])).astype(dtype)
+    down = interpolation.apart(down)
+    both = interpolation.lowered(down, 2, interpolation.transposed(columns, shape[2]))
+    return interpolation.apart(both.astype(dtype))
 
 
 @ResizeBilinearGrad.cases
@@ -231,17 +233,19 @@ def _nearest(images, size, align_corners, half_pixel_centers):
     size = _checked(images, size, align_corners, half_pixel_centers, images.dtype.itemsize)
     rows = interpolation.nearest(images.shape[1], size[0], align_corners, half_pixel_centers)
     columns = interpolation.nearest(images.shape[2], size[1], align_corners, half_pixel_centers)
-    return images[:, rows[:, None], columns[None]]
+    return rows, columns
 
 
 @ResizeNearestNeighbor.host
 def resize_nearest_neighbor_host(images, size, *, align_corners, half_pixel_centers):
-    return _nearest(images, size, align_corners, half_pixel_centers)
+    rows, columns = _nearest(images, size, align_corners, half_pixel_centers)
+    return images[:, rows[:, None], columns[None]]
 
 
 @ResizeNearestNeighbor.lower(static="size")
 def resize_nearest_neighbor_lower(images, size, *, align_corners, half_pixel_centers):
-    return _nearest(images, size, align_corners, half_pixel_centers)
+    rows, columns = _nearest(images, size, align_corners, half_pixel_centers)
+    return jnp.take(jnp.take(images, rows, axis=1, mode="clip"), columns, axis=2, mode="clip")
 
 
 @ResizeNearestNeighbor.grad

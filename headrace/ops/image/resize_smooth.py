@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.dtypes import float32, float64
-from headrace.lazy import jax, jnp
+from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.image import interpolation
 from headrace.ops.image.resize import gathered, modes, scattered
@@ -62,8 +62,8 @@ def resize_bicubic_lower(images, size, *, align_corners, half_pixel_centers):
     if size == images.shape[1:3]:
         return images
     rows, columns = _cubic_tables(images.shape, size, align_corners, half_pixel_centers)
-    down = jax.lax.optimization_barrier(interpolation.lowered(images, 1, rows))
-    return interpolation.lowered(down, 2, columns)
+    down = interpolation.apart(interpolation.lowered(images, 1, rows))
+    return interpolation.apart(interpolation.lowered(down, 2, columns))
 
 
 @ResizeBicubic.grad
@@ -189,8 +189,8 @@ def resize_area_host(images, size, *, align_corners):
 def resize_area_lower(images, size, *, align_corners):
     size = checked_images(images.shape, size)
     rows, columns, scale = _area_tables(images.shape, size, align_corners)
-    down = jax.lax.optimization_barrier(interpolation.lowered(images.astype(jnp.float32), 1, rows))
-    return interpolation.lowered(down, 2, columns) * scale
+    down = interpolation.apart(interpolation.lowered(images.astype(jnp.float32), 1, rows))
+    return interpolation.apart(interpolation.lowered(down, 2, columns) * scale)
 
 
 @ResizeArea.cases

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.lazy import jax, jnp
+from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.image import interpolation
 from headrace.ops.image.interpolation import Array, Taps
@@ -169,8 +169,8 @@ def scale_and_translate_lower(images, size, scale, translation, *, kernel_type, 
 
 
 def _lowered(images, rows, columns):
-    down = jax.lax.optimization_barrier(interpolation.lowered(images, 1, rows))
-    return interpolation.lowered(down, 2, columns)
+    down = interpolation.apart(interpolation.lowered(images, 1, rows))
+    return interpolation.apart(interpolation.lowered(down, 2, columns))
 
 
 @ScaleAndTranslate.grad

@@ -18,6 +18,7 @@ from headrace.ops.image.sizes import invalid
 Array = np.ndarray[Any, Any]
 
 _MOST_REPEATED = 1 << 20
+_AT_ONCE = 128
 
 
 class Heap:
@@ -72,8 +73,11 @@ class Boxes:
         self.bottom, self.right = (np.maximum(corners[:, i], corners[:, i + 2]) for i in range(2))
         self.area = (self.bottom - self.top) * (self.right - self.left)
 
-    def overlaps(self, i: int, others: Any) -> Array:
-        """Returns the intersection over the union of box `i` with each of the others; 0 with boxes without area."""
+    def overlaps(self, i: Any, others: Any) -> Array:
+        """Returns the intersection over the union of box `i` with each of the others; 0 with boxes without area.
+
+        `i` may be a column of numbers, for a row of overlaps each.
+        """
         zero = self.area.dtype.type(0)
         height = np.minimum(self.bottom[i], self.bottom[others]) - np.maximum(self.top[i], self.top[others])
         width = np.minimum(self.right[i], self.right[others]) - np.maximum(self.left[i], self.left[others])
@@ -110,19 +114,34 @@ def suppressed(
     if size == 0 or not candidates.size:
         return [], []
     with np.errstate(all="ignore"):
-        if plain and not sigma > 0 and np.unique(scores[candidates]).size == candidates.size:
+        if plain and not sigma > 0 and _all_differ(scores[candidates]):
             return _by_score(overlaps, scores, candidates, size, threshold)
         return _by_heap(overlaps, scores, candidates, size, threshold, score_threshold, sigma)
 
 
+def _all_differ(scores):
+    ordered = np.sort(scores)
+    return not (ordered[1:] == ordered[:-1]).any()
+
+
 def _by_score(overlaps, scores, candidates, size, threshold):
-    left = candidates[np.argsort(-scores[candidates].astype(np.float64))]
-    chosen: list[int] = []
-    while left.size and len(chosen) != size:
-        best, left = int(left[0]), left[1:]
-        chosen.append(best)
-        left = left[overlaps(best, left) < threshold]
-    return chosen, [scores[i] for i in chosen]
+    """Goes through the boxes in the order of their scores, some at a time: most often the first few do."""
+    order = candidates[np.argsort(-scores[candidates].astype(np.float64))]
+    chosen = np.zeros(0, np.int64)
+    for start in range(0, len(order), _AT_ONCE):
+        some = order[start : start + _AT_ONCE]
+        if chosen.size:
+            some = some[(overlaps(some[:, None], chosen) < threshold).all(axis=1)]
+        apart = overlaps(some[:, None], some) < threshold
+        alive = np.ones(len(some), bool)
+        for i in range(len(some)):
+            if alive[i]:
+                alive[i + 1 :] &= apart[i, i + 1 :]
+        chosen = np.concatenate([chosen, some[alive]])
+        if 0 <= size <= len(chosen):
+            chosen = chosen[:size]
+            break
+    return chosen.tolist(), scores[chosen].tolist()
 
 
 def _by_heap(overlaps, scores, candidates, size, threshold, score_threshold, sigma):
