@@ -20,12 +20,14 @@ class Pending:
 
     Attributes:
       done: Whether there is a result or an error.
+      check: Looks at the result before it is given; None for nothing to look at.
     """
 
-    __slots__ = ("_error", "_on_cancel", "_value", "_wakes", "done")
+    __slots__ = ("_error", "_on_cancel", "_value", "_wakes", "check", "done")
 
     def __init__(self, on_cancel: Callable[[Pending], None] | None = None):
         self.done = False
+        self.check: Callable[[Any], None] | None = None
         self._value: Any = None
         self._error: BaseException | None = None
         self._wakes: list[threading.Event] = []
@@ -61,6 +63,8 @@ class Pending:
         """Returns what came out of a request that is done, or raises its error."""
         if self._error is not None:
             raise self._error
+        if self.check is not None:
+            self.check(self._value)
         return self._value
 
 
@@ -136,3 +140,63 @@ def wait_for(request: Pending, closing: Closing, deadline: float | None = None) 
             request.cancel()
             raise
     return request.result()
+
+
+NOT_YET = object()
+"""What an attempt returns that has to be made again later."""
+
+
+class Requests:
+    """Attempts that are made again whenever something changed, until they succeed or fail.
+
+    Attributes:
+      lock: Held during attempts; hold it for changes, too.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._waiting: list[tuple[Pending, Callable[[], Any], str]] = []
+
+    def ask(self, attempt: Callable[[], Any], what: str) -> Pending:
+        """Makes an attempt, now or later.
+
+        Args:
+          attempt: Returns a result, or NOT_YET; raises what the request fails with.
+          what: How the error of one that is cancelled calls it.
+        """
+        pending = Pending(self._withdraw)
+        with self.lock:
+            self._waiting.append((pending, attempt, what))
+            self.serve()
+        return pending
+
+    def serve(self) -> None:
+        """Makes all attempts again, in the order in which they came; call it after a change."""
+        with self.lock:
+            moved = True
+            while moved:
+                moved = False
+                for request in list(self._waiting):
+                    pending, attempt, _ = request
+                    try:
+                        result = attempt()
+                        if result is NOT_YET:
+                            continue
+                    except Exception as e:
+                        self._waiting.remove(request)
+                        pending.fail(e)
+                    else:
+                        self._waiting.remove(request)
+                        pending.finish(result)
+                    moved = True
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def _withdraw(self, pending: Pending) -> None:
+        with self.lock:
+            for request in self._waiting:
+                if request[0] is pending:
+                    self._waiting.remove(request)
+                    pending.fail(errors.CancelledError(None, None, f"{request[2]} operation was cancelled"))
+                    return

@@ -18,10 +18,11 @@ class Step:
 
     Attributes:
       deadline: When to give up, by `time.monotonic()`; None for never.
+      at_end: What to do when the step has ended, well or not.
       defers: The nodes that need not wait where they stand, since the plan has others to run meanwhile.
     """
 
-    __slots__ = ("cancelled", "deadline", "defers", "feeds", "state", "tier")
+    __slots__ = ("at_end", "cancelled", "deadline", "defers", "feeds", "state", "tier")
 
     def __init__(self, state: SessionState):
         self.state = state
@@ -29,6 +30,7 @@ class Step:
         self.cancelled: Any = None
         self.deadline: float | None = None
         self.defers: frozenset[Operation] = frozenset()
+        self.at_end: list[Any] = []
         self.feeds: list[Any] = []
 
 
@@ -82,6 +84,10 @@ class HostContext:
             raise Deferred(self.op, pending)
         return wait_for(pending, step.state.closing, step.deadline)
 
+    def at_end(self, function: Any) -> None:
+        """Has a function called when the step has ended, well or not."""
+        self._step.at_end.append(function)
+
     def random(self, blocks: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Returns key and counter of the node's own stream, and moves the stream on by `blocks`."""
         stream = self._step.state.stream(self.op)
@@ -129,7 +135,7 @@ class HostContext:
         """Returns 1 if a predicate holds, else 0."""
         from headrace.runtime.functions import branch_index
 
-        return branch_index(value)
+        return branch_index(value, self.op)
 
     def loop(self, cond: Any, body: Any, operands: Any) -> list[Any]:
         """Calls `body` on its own results as long as `cond` of them is true."""
@@ -180,10 +186,14 @@ class TraceContext:
         return lower_branch(self._trace, self.op, index, branches, operands)
 
     def truth(self, value: Any) -> Any:
-        from headrace.runtime.functions import branch_index
+        from headrace.runtime.functions import NeedHost, becomes_switch, branch_index
 
-        if type(value) is np.ndarray or value.ndim:
-            return branch_index(value) if type(value) is np.ndarray else int(value.size > 0)
+        if type(value) is np.ndarray:
+            return branch_index(value, self.op)
+        if value.ndim:
+            if becomes_switch(self.op):
+                raise NeedHost(self.op, "its predicate is not a scalar")
+            return int(value.size > 0)
         return (value != 0).astype(np.int32)
 
     def loop(self, cond: Any, body: Any, operands: Any) -> list[Any]:

@@ -177,10 +177,14 @@ class Plan:
         step.feeds = feed_values
         step.tier = self.tier
         step.defers = self._waiting
-        if self._compile_now(step, feed_values):
-            values = self._run_stages(step, feed_values)
-        else:
-            values = self._interpret(step, feed_values)
+        try:
+            if self._compile_now(step, feed_values):
+                values = self._run_stages(step, feed_values)
+            else:
+                values = self._interpret(step, feed_values)
+        finally:
+            for function in step.at_end:
+                function()
         out: list[Any] = []
         for slot, is_ref, t in zip(self._fetch_slots, self._reads_fetch, self.fetches, strict=True):
             v = values[slot]

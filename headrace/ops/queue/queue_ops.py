@@ -16,14 +16,15 @@ _WORDS = 64  # blocks of random words made at a time
 # -- making queues -------------------------------------------------------------------------------------------
 
 
-def _text(value):
+def text(value):
+    """Returns a string attr as str."""
     return value.decode() if isinstance(value, bytes) else value
 
 
 def _made(cls, container, shared_name, ctx, *arguments):
     """Returns the queue of a node in its session, made the first time."""
-    shared = _text(shared_name)
-    container = _text(container) or "localhost"
+    shared = text(shared_name)
+    container = text(container) or "localhost"
     if not shared:
         return ctx.node_object(lambda: cls(numbered(ctx.op.name), *arguments))
     made = None
