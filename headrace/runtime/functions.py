@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import errors
+from headrace import errors, shapes
 from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function, check_arguments, function_named, holds_resource
 from headrace.lazy import jnp
@@ -81,10 +81,24 @@ def _plan(step: Step, function: Function) -> Any:
     return found[0]
 
 
-def branch_index(value: Any) -> int:
-    """Returns 1 if a predicate holds, else 0: numbers that are not zero, strings and arrays that are not empty."""
+def becomes_switch(op: Operation) -> bool:
+    """Whether TensorFlow runs a branch or loop as Switch and Merge, which take scalar predicates only."""
+    return bool(op.attrs.get("_lower_using_switch_merge"))
+
+
+def branch_index(value: Any, op: Operation) -> int:
+    """Returns 1 if a predicate holds, else 0: numbers that are not zero, strings and arrays that are not empty.
+
+    Raises:
+      InvalidArgumentError: It is an array, and `op` is one that TensorFlow makes a Switch of.
+    """
     array = np.asarray(value)
     if array.ndim:
+        if becomes_switch(op):
+            shape = shapes.to_text(array.shape)
+            raise errors.InvalidArgumentError(
+                None, None, f"The second input must be a scalar, but it has shape {shape}"
+            )
         return int(array.size > 0)
     return int(bool(array[()]))
 
@@ -106,7 +120,9 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
     start = time.monotonic()
     on_host = True
     may_compile = step.tier == "auto"
-    while branch_index(test.call(step, values)[0]):
+    while branch_index(test.call(step, values)[0], op):
+        if step.state.closing.is_set:
+            raise errors.CancelledError(None, None, "Loop execution was cancelled.")
         if may_compile and time.monotonic() - start > _WORTH_COMPILING_S:
             may_compile = False
             rest = _compiled_rest(step, op, values)

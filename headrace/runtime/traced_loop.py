@@ -96,6 +96,8 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
         outputs, _, _, _ = test.run(all_operands(carried), *at(new, moved))
         if test.written or test.has_checks:
             raise NeedHost(op, "its condition does more than compute")
+        if np.ndim(outputs[0]):
+            raise NeedHost(op, "its condition is not a scalar")
         # A failed check ends the loop: the step is run again by the interpreter, which words the error.
         result = jnp.logical_and(ok, jnp.asarray(outputs[0]).astype(bool).reshape(()))
         return result & (count[0] < np.iinfo(np.int64).max) if count else result

@@ -63,8 +63,6 @@ def eager_py_func_host(input, *, token, Tout, ctx):
         args = [graph.tensor(v, t._dtype.base_dtype) for v, t in zip(input, ctx.op._inputs, strict=True)]
         try:
             results = held.function(token, args, types)
-        except errors.OpError:
-            raise
         except Exception as e:
             raise raised(e) from e
         if len(results) != len(types):

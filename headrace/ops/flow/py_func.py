@@ -46,8 +46,6 @@ def py_func_host(input, *, token, Tout, ctx):
     held = find(token)
     try:
         result = held.function(*[x[()] if not x.ndim else x for x in map(np.asarray, input)])
-    except errors.OpError:
-        raise
     except Exception as e:
         raise raised(e) from e
     values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]

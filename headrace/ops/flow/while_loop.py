@@ -32,6 +32,8 @@ def _while(input, *, cond, body, ctx):
 
 
 def _gradient(operation, *grads):
+    if not operation.attrs.get("_back_prop", True):
+        return [None] * len(operation.inputs)
     return loop_gradient(operation, grads)
 
 
@@ -94,7 +96,7 @@ def while_loop(
       loop_vars: What they start with: a list or tuple of tensors or nested structures of tensors.
       shape_invariants: For each loop variable a shape that it has in all iterations, by default that of its start.
       parallel_iterations: How many iterations TensorFlow may run at once; it has no effect on results.
-      back_prop: Whether gradients may be asked for.
+      back_prop: Whether gradients go through the loop; if not, there are none.
       swap_memory: Not used.
       name: The scope's name.
       maximum_iterations: The most iterations to run, a number or a scalar tensor.
@@ -124,6 +126,7 @@ def while_loop(
             shape_invariants,
             parallel_iterations,
             maximum_iterations,
+            back_prop,
             scope,
         )
     result = pack_like(loop_vars if return_same_structure else returned, flat, composites=True)
@@ -132,7 +135,7 @@ def while_loop(
     return result
 
 
-def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum, scope):
+def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum, back_prop, scope):
     """Adds the loop; returns its results as a list of tensors, and what the body returned."""
     graph = get_default_graph()
     dims = _invariant_shapes(loop_vars, start, invariants)
@@ -193,6 +196,9 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
     work_body = body_of(names[1], work, work_arguments)
     _check_results(start, dims, work_body.outputs[2:])
     node = loop_node([test_body, work_body], [counter, limit, *start], dims, parallel_iterations, scope)
+    if not back_prop:
+        # TensorFlow's functional loops forget it, and give gradients to programs that count on there being none.
+        node.attrs["_back_prop"] = False
     for t, after in zip(node.outputs, work_body.outputs, strict=True):
         t._handle_data = after._handle_data
     return identities(node)[2 : 2 + len(start)], returned[0]

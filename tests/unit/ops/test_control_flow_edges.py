@@ -1,0 +1,88 @@
+"""Control flow at its edges: loops without gradients, predicates that are no scalars, errors of Python functions."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+
+@pytest.fixture(params=["auto", "interpret", "compile"])
+def tier(request, monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", request.param)
+    return request.param
+
+
+def _power(x, times, back_prop):
+    return tf.while_loop(lambda i, a: i < times, lambda i, a: (i + 1, a * x), [0, x], back_prop=back_prop)[1]
+
+
+def test_no_gradient_goes_through_a_loop_without_back_prop():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(2.0)
+        z = _power(x, 4, back_prop=False)
+        assert tf.gradients(z, x) == [None]
+        assert session.run(tf.gradients(z * x, x)) == [32.0]
+        y = tf.map_fn(lambda v: v * v, tf.stack([x, x]), back_prop=False)
+        assert tf.gradients(y, x) == [None]
+
+
+def test_an_inner_loop_without_back_prop_is_a_constant_to_the_outer_loop(tier):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(2.0)
+        z = tf.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, _power(a, 1, False) + x), [0, x])[1]
+        assert session.run(tf.gradients(z, x)) == [1.0]
+
+
+def test_no_back_prop_survives_a_meta_graph():
+    with tf.Graph().as_default():
+        x = tf.constant(2.0, name="x")
+        tf.identity(_power(x, 4, back_prop=False), name="z")
+        meta = tf.train.export_meta_graph()
+    with tf.Graph().as_default() as graph:
+        tf.train.import_meta_graph(meta)
+        assert tf.gradients(graph.get_tensor_by_name("z:0"), graph.get_tensor_by_name("x:0")) == [None]
+
+
+@pytest.mark.parametrize("value", [[True, False], [False, False], [True], []])
+def test_a_predicate_has_to_be_a_scalar(value, tier):
+    with tf.Graph().as_default(), tf.Session() as session:
+        p = tf.placeholder(tf.bool)
+        branch = tf.cond(p, lambda: tf.constant(1), lambda: tf.constant(2))
+        loop = tf.while_loop(lambda i: p, lambda i: i + 1, [1])
+        for fetch in (branch, loop):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=rf"must be a scalar.*\[{len(value)}\]"):
+                session.run(fetch, {p: np.array(value, bool)})
+
+
+def test_a_body_that_computes_a_predicate_of_the_wrong_rank_is_refused(tier):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32)
+        loop = tf.while_loop(lambda a: a < 3.0, lambda a: a + 1.0, [x])
+        assert session.run(loop, {x: 0.5}) == 3.5
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"must be a scalar, but it has shape \[2\]"):
+            session.run(loop, {x: [1.0, 2.0]})
+
+
+@pytest.mark.parametrize("call", ["py_func", "py_function"])
+def test_errors_of_sessions_raised_by_a_python_function_are_unknown_errors(call):
+    def ends():
+        raise tf.errors.OutOfRangeError(None, None, "the end")
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        y = getattr(tf, call)(ends, [], tf.float32)
+        with pytest.raises(tf.errors.UnknownError, match="OutOfRangeError: the end"):
+            session.run(y)
+
+
+def test_closing_a_session_stops_its_loops(monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", "interpret")
+    with tf.Graph().as_default():
+        loop = tf.while_loop(lambda i: i >= 0, lambda i: (i + 1) % 1000, [0])
+        session = tf.Session()
+        timer = threading.Timer(0.3, session.close)
+        timer.start()
+        with pytest.raises(tf.errors.CancelledError, match="Loop execution was cancelled"):
+            session.run(loop, options=tf.RunOptions(timeout_in_ms=20000))
+        timer.join()
