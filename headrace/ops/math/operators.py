@@ -323,7 +323,8 @@ def _add(x: Any, y: Any, name: str | None = None) -> Any:
 
 def _mul(x: Any, y: Any, name: str | None = None) -> Any:
     if is_sparse(y):
-        return y * x
+        values = raw.SparseDenseCwiseMul(y.indices, y.values, y.dense_shape, x, name=name)
+        return type(y)(y.indices, values, y.dense_shape)
     return raw.Mul(x, y, name=name)
 
 

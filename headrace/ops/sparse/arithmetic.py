@@ -10,6 +10,8 @@ from headrace.graph import name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse, is_sparse
 from headrace.opdef import convert_to_tensor, export, op, raw
 from headrace.opdef.strings import invalid
+from headrace.ops.sparse.checks import check_counts, check_pair, check_prefixed, shown
+from headrace.ops.sparse.names import renamed
 
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 
@@ -42,8 +44,9 @@ def _merged(a_indices, b_indices):
 
 @SparseAdd.host
 def sparse_add_host(a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh):
-    if tuple(a_shape) != tuple(b_shape):
-        invalid(f"Operands' shapes do not match: {list(a_shape)} vs. {list(b_shape)}")
+    check_pair((a_indices, a_values, a_shape), (b_indices, b_values, b_shape))
+    if thresh.ndim:
+        invalid(f"The magnitude threshold must be a scalar: got shape {shown(thresh)}")
     zero = a_values.dtype.type(0)
     rows, values = [], []
     for row, (i, j) in _merged(a_indices, b_indices):
@@ -116,12 +119,11 @@ def _extreme(name, pick, types):
 
     @made.shape
     def shape(a_indices, a_values, a_shape, b_indices, b_values, b_shape):
-        return [(None, None if a_indices is None else a_indices[1]), (None,)]
+        return [(None, None), (None,)]
 
     @made.host
     def host(a_indices, a_values, a_shape, b_indices, b_values, b_shape):
-        if tuple(a_shape) != tuple(b_shape):
-            invalid("Operands' shapes do not match")
+        check_pair((a_indices, a_values, a_shape), (b_indices, b_values, b_shape), "ab")
         zero = a_values.dtype.type(0)
         merged = _merged(a_indices, b_indices)
         values = [
@@ -172,16 +174,28 @@ def _reduced(name, compute, types, **options):
         dims, axes = ctx.as_shape("input_shape"), ctx.constant("reduction_axes")
         if dims is None or axes is None or None in dims:
             return None
+        for axis in np.ravel(axes).tolist():
+            if not -len(dims) <= axis < len(dims):
+                raise ValueError(
+                    f"Invalid reduction dimension {axis}, for input with {len(dims)} dimensions."
+                )
         gone = {int(a) % len(dims) for a in np.ravel(axes)}
         return tuple(1 if i in gone else d for i, d in enumerate(dims) if keep_dims or i not in gone)
 
     def groups(input_indices, input_values, input_shape, reduction_axes, keep_dims):
+        if input_indices.ndim != 2:
+            invalid(f"indices must be a matrix, but got: {shown(input_indices)}")
+        if input_values.ndim != 1:
+            invalid(f"vals must be a vec, but got: {shown(input_values)}")
+        if input_shape.ndim != 1:
+            invalid(f"Expected input_shape to be a vector; got shape: {shown(input_shape)}")
         rank = len(input_shape)
         gone = set()
         for axis in np.ravel(reduction_axes).tolist():
             if not -rank <= axis < rank:
                 invalid(f"Invalid reduction dimension {axis}, for input with {rank} dimensions.")
             gone.add(axis % rank)
+        check_counts(input_indices, input_values, input_shape)
         kept = [i for i in range(rank) if i not in gone]
         found = {}
         for row, value in zip(input_indices[:, kept].tolist(), input_values, strict=True):
@@ -202,6 +216,9 @@ def _reduced(name, compute, types, **options):
         found, dims = groups(input_indices, input_values, input_shape, reduction_axes, keep_dims)
         out = np.zeros(dims, input_values.dtype)
         for row, value in found.items():
+            # TensorFlow writes where the row-major place of the coordinates falls, outside of the output too.
+            if not all(0 <= i < d for i, d in zip(row, dims, strict=True)):
+                invalid(f"indices {list(row)} are out of bounds of the output {dims}")
             out[row] = value
         return out
 
@@ -265,6 +282,11 @@ def sparse_softmax_shape(sp_indices, sp_values, sp_shape):
 
 @SparseSoftmax.host
 def sparse_softmax_host(sp_indices, sp_values, sp_shape):
+    check_prefixed("sp", sp_indices, sp_values, sp_shape)
+    if len(sp_shape) < 2:
+        dims = " ".join(map(str, sp_shape.tolist()))
+        invalid(f"Input should have rank >= 2, but received shape: {dims}")
+    check_counts(sp_indices, sp_values, sp_shape)
     out = np.empty_like(sp_values)
     rows = {}
     for i, row in enumerate(sp_indices[:, :-1].tolist()):
@@ -312,7 +334,7 @@ def sparse_add(a, b, threshold=None, thresh=None):
     Raises:
       TypeError: Neither is sparse.
     """
-    threshold = thresh if threshold is None else threshold
+    threshold = renamed(threshold, "threshold", thresh, "thresh")
     threshold = 0 if threshold is None else threshold
     if not is_sparse(a) and not is_sparse(b):
         raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
@@ -342,8 +364,10 @@ def _axes(sp_input, axis):
 
 def _reduce(kind, sp_input, axis, keepdims, reduction_axes, keep_dims):
     sp_input = as_sparse(sp_input)
+    keep = bool(renamed(keepdims, "keepdims", keep_dims, "keep_dims"))
+    if axis is not None and reduction_axes is not None:
+        raise ValueError("Can't specify both axis' and 'reduction_indices'.")
     axis = reduction_axes if axis is None else axis
-    keep = bool(keep_dims if keepdims is None else keepdims)
     return kind(
         sp_input.indices, sp_input.values, sp_input.dense_shape, _axes(sp_input, axis), keep_dims=keep
     )

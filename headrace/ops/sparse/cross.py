@@ -197,7 +197,7 @@ def _crossed(inputs, hashed_output, num_buckets, hash_key, name):
         dense,
         hashed_output=hashed_output,
         num_buckets=num_buckets,
-        hash_key=_DEFAULT_KEY if hash_key is None else hash_key,
+        hash_key=hash_key or _DEFAULT_KEY,
         out_type=out_type,
         internal_type=internal_type,
         name=name,

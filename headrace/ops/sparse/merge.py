@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.export import NAMES
 from headrace.graph import name_scope
-from headrace.graph.sparse_tensor import SparseTensor, as_sparse
-from headrace.opdef import constant_node, constant_value, convert_to_tensor, export, raw
+from headrace.graph.sparse_tensor import SparseTensor, as_sparse, is_sparse
+from headrace.opdef import export, raw
 
 
 @export("sparse_merge", "sparse.merge")
@@ -20,6 +20,7 @@ def sparse_merge(sp_ids, sp_values, vocab_size, name=None, already_sorted=False)
       already_sorted: Whether the result's coordinates already are in order.
 
     Raises:
+      TypeError: The ids are not sparse, or there is a list of ids without one of sizes, or the other way round.
       ValueError: There are not as many sizes as tensors of ids.
     """
     if isinstance(sp_ids, (list, tuple)):
@@ -28,6 +29,10 @@ def sparse_merge(sp_ids, sp_values, vocab_size, name=None, already_sorted=False)
                 f"vocab_size has to be a list of Tensors or Python ints. Found {type(vocab_size)}"
             )
     else:
+        if not is_sparse(sp_ids):
+            raise TypeError(f"sp_ids has to be a SparseTensor or list thereof. Found {type(sp_ids)}")
+        if isinstance(vocab_size, (list, tuple)):
+            raise TypeError(f"vocab_size has to be a Tensor or Python int. Found {type(vocab_size)}")
         sp_ids, vocab_size = [sp_ids], [vocab_size]
     if len(sp_ids) != len(vocab_size):
         raise ValueError("sp_ids and vocab_size have to have equal lengths.")
@@ -67,38 +72,3 @@ def sparse_to_indicator(sp_input, vocab_size, name=None):
         marks = SparseTensor(sp_input.indices, true, sp_input.dense_shape)
         found = merged([sp_input], marks.values, [vocab_size])
         return NAMES["sparse_tensor_to_dense"](found, default_value=False, validate_indices=False, name=scope)
-
-
-@export("sparse_reset_shape", "sparse.reset_shape")
-def sparse_reset_shape(sp_input, new_shape=None):
-    """Returns a sparse tensor with another shape and the same coordinates.
-
-    Args:
-      sp_input: The SparseTensor.
-      new_shape: The shape, not less than the old one; by default the least that holds all elements.
-
-    Raises:
-      ValueError: The new shape is less than the old one.
-    """
-    sp_input = as_sparse(sp_input)
-    indices = raw.Identity(sp_input.indices)
-    values = raw.Identity(sp_input.values)
-    old = raw.Identity(sp_input.dense_shape)
-    if new_shape is None:
-        last = raw.Max(indices, 0)
-        least = constant_node(0, "int64")
-        # Without any element there is no greatest coordinate; the least shape is then of zeros.
-        return SparseTensor(indices, values, raw.Maximum(least, raw.Add(last, NAMES["ones_like"](old))))
-    new_shape = NAMES["cast"](convert_to_tensor(new_shape), "int64")
-    new_shape.shape.with_rank(1).dims[0].merge_with(old.shape.with_rank(1).dims[0])
-    wanted, known = constant_value(new_shape), sp_input.shape
-    if wanted is not None and known.is_fully_defined():
-        dims = wanted.tolist()
-        if any(d < k for d, k in zip(dims, known.as_list(), strict=True)):
-            shown = " ".join(map(str, known.as_list())), " ".join(map(str, dims))
-            raise ValueError(
-                "Requested new_shape should have dimension sizes >= sp_input.shape.  "
-                f"Found new_shape ([{shown[0]}]), sp_input.shape ([{shown[1]}])."
-            )
-        return SparseTensor(indices, values, dims)
-    return SparseTensor(indices, values, new_shape)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from headrace import shapes
 from headrace.dtypes import as_dtype, float32
 from headrace.export import NAMES
-from headrace.graph import name_scope
+from headrace.graph import Tensor, name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse
 from headrace.opdef import constant_as_shape, constant_value, convert_to_tensor, export, op, raw
 from headrace.opdef.strings import invalid
+from headrace.ops.sparse.checks import check_counts, check_parts, check_sizes, shown
+from headrace.ops.sparse.names import renamed
 
 SparseReorder = op("""
     SparseReorder(input_indices: int64, input_values: T, input_shape: int64)
@@ -33,6 +37,8 @@ def order_of(indices):
 
 @SparseReorder.host
 def sparse_reorder_host(input_indices, input_values, input_shape):
+    check_parts(input_indices, input_values, input_shape)
+    check_counts(input_indices, input_values, input_shape)
     order = order_of(input_indices)
     return input_indices[order], input_values[order]
 
@@ -75,15 +81,27 @@ def sparse_reshape_shape(input_indices, input_shape, new_shape):
 
 @SparseReshape.host
 def sparse_reshape_host(input_indices, input_shape, new_shape):
+    check_parts(input_indices, None, input_shape)
+    if new_shape.ndim != 1:
+        invalid(f"Target shape should be a vector but received shape {shown(new_shape)}")
+    check_sizes(input_shape)
     old, new = [int(d) for d in input_shape], [int(d) for d in new_shape]
-    total = int(np.prod(old, dtype=np.int64))
+    if input_indices.shape[1] != len(old):
+        # TensorFlow reads beside the coordinates.
+        invalid("Order length must be SparseTensor rank.")
+    for d in new:
+        if d < -1:
+            invalid(f"size {new.index(d)} must be non-negative, not {d}")
+    total = math.prod(old)
+    if total >= 1 << 63:
+        invalid(f"Shape {shapes.to_text(tuple(old))} would have more than 2**63 - 1 elements")
     if new.count(-1) > 1:
         invalid(
             "only one output dimension may be -1, not both "
             + " and ".join(str(i) for i, d in enumerate(new) if d == -1)
         )
     if -1 in new:
-        known = int(np.prod([d for d in new if d != -1], dtype=np.int64))
+        known = math.prod(d for d in new if d != -1)
         if known == 0:
             invalid(
                 "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are "
@@ -95,19 +113,21 @@ def sparse_reshape_host(input_indices, input_shape, new_shape):
                 f"multiple of {known}."
             )
         new[new.index(-1)] = total // known
-    if int(np.prod(new, dtype=np.int64)) != total:
+    if math.prod(new) != total:
         invalid(
             f"Input to reshape is a tensor with {total} dense values, but the requested shape has "
-            f"{int(np.prod(new))}. input_shape={old} output_shape={new}".replace(", ", ",")
+            f"{math.prod(new)}. input_shape={shapes.to_text(tuple(old))} output_shape={shapes.to_text(tuple(new))}"
         )
     flat = np.zeros(len(input_indices), np.int64)
     for axis, d in enumerate(old):
         flat = flat * d + input_indices[:, axis]
     out = np.zeros((len(flat), len(new)), np.int64)
-    for axis in range(len(new) - 1, -1, -1):
-        d = max(new[axis], 1)
-        out[:, axis] = flat % d
-        flat = flat // d
+    stride = math.prod(max(d, 1) for d in new)
+    for axis, d in enumerate(new):
+        stride //= max(d, 1)
+        rest = np.fmod(flat, stride)
+        out[:, axis] = (flat - rest) // stride
+        flat = rest
     return out, np.array(new, np.int64)
 
 
@@ -150,7 +170,15 @@ def sparse_slice_as_shape(op, index):
 
 @SparseSlice.host
 def sparse_slice_host(indices, values, shape, start, size):
-    end = np.minimum(start + size, shape)
+    check_parts(indices, values, shape)
+    for word, part in (("start", start), ("size", size)):
+        if part.ndim != 1:
+            invalid(f"Input {word} should be a vector but received shape {shown(part)}")
+        if len(part) != len(shape):
+            invalid(f"Expected {word} to be a vector of length {len(shape)} but got length {len(part)}")
+    check_counts(indices, values, shape)
+    with np.errstate(all="ignore"):
+        end = np.minimum(start + size, shape)
     inside = np.all((indices >= start) & (indices < end), axis=1)
     return indices[inside] - start, values[inside], np.maximum(end - start, 0)
 
@@ -222,7 +250,16 @@ def sparse_concat_shape(indices, values, shapes):
 
 @SparseConcat.host
 def sparse_concat_host(indices, values, shapes, *, concat_dim):
+    for i, parts in enumerate(zip(indices, values, shapes, strict=True)):
+        check_parts(*parts, where=f" at position {i}", shape_word="shapes")
     rank = len(shapes[0])
+    for i, shape in enumerate(shapes):
+        if len(shape) != rank:
+            invalid(
+                f"Ranks of all input tensors must match: expected {rank} but got {len(shape)} at position {i}"
+            )
+    for parts in zip(indices, values, shapes, strict=True):
+        check_counts(*parts)
     if not -rank <= concat_dim < rank:
         invalid(f"Concat dimension must be in range [{-rank}, {rank}), got {concat_dim}")
     axis = concat_dim % rank
@@ -270,16 +307,20 @@ def sparse_split_shape(split_dim, indices, values, shape, *, num_split):
 
 @SparseSplit.host
 def sparse_split_host(split_dim, indices, values, shape, *, num_split):
-    axis = int(split_dim)
+    if split_dim.size != 1:
+        invalid(f"Input split_dim should hold one number but received shape {shown(split_dim)}")
+    check_parts(indices, values, shape)
+    axis = int(split_dim.reshape(()))
     rank = len(shape)
     if not -rank <= axis < rank:
-        invalid(f"Input split_dim should be between 0 and rank({rank}), got {axis}")
+        invalid(f"Input split_dim should be between 0 and rank ({rank}), got {axis}")
     axis %= rank
     total = int(shape[axis])
     if not 1 <= num_split <= total:
         invalid(
             f"Input num_split should be between 1 and the splitting dimension size ({total}), got {num_split}"
         )
+    check_counts(indices, values, shape)
     # The first pieces are longer by one where it does not even out.
     sizes = [total // num_split + (i < total % num_split) for i in range(num_split)]
     starts = np.cumsum([0, *sizes])
@@ -320,6 +361,21 @@ def sparse_fill_shape(indices, values, dense_shape, default_value, *, ctx):
 
 @SparseFillEmptyRows.host
 def sparse_fill_host(indices, values, dense_shape, default_value):
+    for word, part, rank, name in (
+        ("dense_shape", dense_shape, 1, "vector"),
+        ("indices", indices, 2, "matrix"),
+        ("values", values, 1, "vector"),
+        ("default_value", default_value, 0, "scalar"),
+    ):
+        if part.ndim != rank:
+            invalid(f"{word} must be a {name}, saw: {shown(part)}")
+    if not len(dense_shape) or not indices.shape[1]:
+        invalid("Dense shape cannot be empty.")
+    if len(values) != len(indices):
+        invalid(
+            f"The length of `values` ({len(values)}) must match the first dimension of `indices` ({len(indices)})."
+        )
+    check_sizes(dense_shape)
     n = int(dense_shape[0])
     if len(indices) and n == 0:
         invalid(f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {len(indices)}")
@@ -369,6 +425,14 @@ def sparse_fill_grad_shape(reverse_index_map, grad_values):
 
 @SparseFillEmptyRowsGrad.host
 def sparse_fill_grad_host(reverse_index_map, grad_values):
+    for word, part in (("reverse_index_map", reverse_index_map), ("grad_values", grad_values)):
+        if part.ndim != 1:
+            invalid(f"{word} must be a vector, saw: {shown(part)}")
+    outside = (reverse_index_map < 0) | (reverse_index_map >= len(grad_values))
+    if outside.any():
+        invalid(
+            f"Elements in reverse index must be in [0, {len(grad_values)}) but got {reverse_index_map[outside][0]}"
+        )
     rest = np.ones(len(grad_values), bool)
     rest[reverse_index_map] = False
     return grad_values[reverse_index_map], grad_values[rest].sum(dtype=grad_values.dtype)
@@ -458,7 +522,10 @@ def sparse_concat(
       concat_dim: The old name of `axis`.
       expand_nonconcat_dims: Another name of `expand_nonconcat_dim`.
     """
-    axis = concat_dim if axis is None else axis
+    if expand_nonconcat_dims is not None and expand_nonconcat_dim is not None:
+        # As the default is False, TensorFlow refuses the other name at all.
+        raise ValueError("Cannot specify both 'expand_nonconcat_dim' and 'expand_nonconcat_dims'")
+    axis = renamed(axis, "axis", concat_dim, "concat_dim")
     expand = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
     sp_inputs = [as_sparse(s) for s in sp_inputs]
     if len(sp_inputs) == 1:
@@ -514,9 +581,10 @@ def sparse_split(
     for value, what in ((sp_input, "sp_input"), (num_split, "num_split")):
         if value is None:
             raise ValueError(what + " is required")
-    axis = split_dim if axis is None else axis
+    # The old name is refused even alone: TensorFlow looks for the new one first.
     if axis is None:
         raise ValueError("axis is required")
+    axis = renamed(axis, "axis", split_dim, "split_dim")
     sp_input = as_sparse(sp_input)
     parts = raw.SparseSplit(
         axis, sp_input.indices, sp_input.values, sp_input.dense_shape, num_split=num_split, name=name
@@ -534,7 +602,7 @@ def sparse_retain(sp_input, to_retain):
     """
     sp_input = as_sparse(sp_input)
     to_retain = convert_to_tensor(to_retain)
-    to_retain.shape.with_rank(1).dims[0].merge_with(sp_input.values.shape.with_rank(1).dims[0])
+    sp_input.values.shape.with_rank(1).dims[0].merge_with(to_retain.shape.with_rank(1).dims[0])
     kept = NAMES["reshape"](NAMES["where"](to_retain), [-1])
     indices = NAMES["gather"](sp_input.indices, kept)
     values = NAMES["gather"](sp_input.values, kept)
@@ -617,9 +685,15 @@ def sparse_eye(num_rows, num_columns=None, dtype=float32, name=None):
       name: The scope's name.
     """
     with name_scope(name, "eye", [num_rows, num_columns]):
-        rows = convert_to_tensor(num_rows, "int64", name="num_rows")
-        columns = rows if num_columns is None else convert_to_tensor(num_columns, "int64", name="num_columns")
+        rows = _as_int64(num_rows, "num_rows")
+        columns = rows if num_columns is None else _as_int64(num_columns, "num_columns")
         n = raw.Minimum(rows, columns)
         places = NAMES["range"](n, dtype="int64")
         indices = NAMES["stack"]([places, places], axis=1)
         return SparseTensor(indices, NAMES["ones"](n, dtype=as_dtype(dtype)), [rows, columns])
+
+
+def _as_int64(size, name):
+    if isinstance(size, Tensor):
+        return NAMES["cast"](size, "int64")
+    return convert_to_tensor(size, "int64", name=name)

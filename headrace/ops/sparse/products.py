@@ -12,6 +12,7 @@ from headrace.graph.sparse_tensor import SparseTensor, as_sparse
 from headrace.lazy import jnp
 from headrace.opdef import convert_to_tensor, export, op, raw
 from headrace.opdef.strings import invalid
+from headrace.ops.sparse.checks import check_prefixed, check_sizes
 
 _NUMBERS = "numbertype"
 
@@ -48,10 +49,23 @@ def _multiply(xp, a_indices, a_values, a_shape, b, adjoint_a, adjoint_b):
     return rows, values[:, None] * b[columns], (n, b.shape[1])
 
 
-@SparseTensorDenseMatMul.host
-def sparse_matmul_host(a_indices, a_values, a_shape, b, *, adjoint_a, adjoint_b):
+def _check_matmul(a_indices, a_values, a_shape, b, adjoint_a, adjoint_b):
+    parts = (("b", b, 2), ("a_shape", a_shape, 1), ("a_values", a_values, 1), ("a_indices", a_indices, 2))
+    for name, part, rank in parts:
+        if part.ndim != rank:
+            invalid(f"Tensor '{name}' is not a {'matrix' if rank == 2 else 'vector'}")
     if len(a_shape) != 2:
         invalid("Tensor 'a_shape' must have 2 elements")
+    if a_indices.shape[0] != a_values.shape[0]:
+        invalid("Number of rows of a_indices does not match number of entries in a_values")
+    if a_indices.shape[1] != 2:
+        invalid("Number of columns of a_indices does not match number of entries in a_shape")
+    check_sizes(a_shape)
+
+
+@SparseTensorDenseMatMul.host
+def sparse_matmul_host(a_indices, a_values, a_shape, b, *, adjoint_a, adjoint_b):
+    _check_matmul(a_indices, a_values, a_shape, b, adjoint_a, adjoint_b)
     inner = int(a_shape[0 if adjoint_a else 1])
     if b.shape[1 if adjoint_b else 0] != inner:
         invalid(
@@ -73,6 +87,9 @@ def sparse_matmul_host(a_indices, a_values, a_shape, b, *, adjoint_a, adjoint_b)
 
 @SparseTensorDenseMatMul.lower(static="a_shape")
 def sparse_matmul_lower(a_indices, a_values, a_shape, b, *, adjoint_a, adjoint_b, ctx):
+    _check_matmul(a_indices, a_values, a_shape, b, adjoint_a, adjoint_b)
+    if b.shape[1 if adjoint_b else 0] != a_shape[0 if adjoint_a else 1]:
+        invalid("Cannot multiply A and B because inner dimension does not match")
     inside = (a_indices >= 0) & (a_indices < np.asarray(a_shape))
     ctx.check(jnp.all(inside), "an index is out of bounds")
     rows, terms, shape = _multiply(jnp, a_indices, a_values, a_shape, b, adjoint_a, adjoint_b)
@@ -119,17 +136,43 @@ def sparse_dense_add_shape(a_indices, a_values, a_shape, b):
     return b
 
 
+def _check_dense_add(a_indices, a_values, a_shape, b):
+    check_prefixed("a", a_indices, a_values, a_shape)
+    if a_shape.shape[0] != b.ndim:
+        invalid(f"Two operands have different ranks; received: {a_shape.shape[0]} and {b.ndim}")
+    if a_indices.shape != (a_values.shape[0], b.ndim):
+        # TensorFlow takes the shorter of the two, or ends the process.
+        invalid(
+            f"Input a_indices should be of shape {[a_values.shape[0], b.ndim]}, not {list(a_indices.shape)}"
+        )
+
+
 @SparseTensorDenseAdd.host
 def sparse_dense_add_host(a_indices, a_values, a_shape, b):
-    if tuple(a_shape) != b.shape:
-        invalid(f"Dimensions of a and b must match: {list(a_shape)} vs. {list(b.shape)}")
+    _check_dense_add(a_indices, a_values, a_shape, b)
+    for i, (sparse, dense) in enumerate(zip(a_shape.tolist(), b.shape, strict=True)):
+        if sparse != dense:
+            invalid(
+                f"Dimension {i} does not equal (no broadcasting is supported): sparse side {sparse} vs dense side "
+                f"{dense}"
+            )
+    outside = (a_indices < 0) | (a_indices >= a_shape)
+    if outside.any():
+        at = int(np.argwhere(outside)[0, 1])
+        invalid(
+            f"Sparse tensor has some invalid index on dimension {at}; dense tensor shape: {shapes.to_text(b.shape)}"
+        )
     out = b.copy()
     np.add.at(out, tuple(a_indices.T), a_values)
     return out
 
 
 @SparseTensorDenseAdd.lower
-def sparse_dense_add_lower(a_indices, a_values, a_shape, b):
+def sparse_dense_add_lower(a_indices, a_values, a_shape, b, *, ctx):
+    _check_dense_add(a_indices, a_values, a_shape, b)
+    dims = jnp.asarray(b.shape, a_indices.dtype)
+    ctx.check(jnp.all(a_shape == dims), "the sparse tensor has another shape")
+    ctx.check(jnp.all((a_indices >= 0) & (a_indices < dims)), "an index is out of bounds")
     return b.at[tuple(a_indices[:, i] for i in range(b.ndim))].add(a_values)
 
 
@@ -158,26 +201,41 @@ def _cwise(kind, compute):
     def shape(sp_indices, sp_values, sp_shape, dense):
         return (shapes.with_rank(sp_indices, 2)[0],)
 
-    def here(xp, sp_indices, sp_shape, dense):
+    def here(xp, sp_indices, sp_values, sp_shape, dense):
+        check_prefixed("sp", sp_indices, sp_values, sp_shape)
+        check_sizes(sp_shape)
+        if sp_indices.shape != (sp_values.shape[0], sp_shape.shape[0]):
+            # TensorFlow reads beside them.
+            invalid(
+                f"{shapes.to_text(sp_indices.shape)} are not the coordinates of {sp_values.shape[0]} values"
+            )
         dims = tuple(int(d) for d in sp_shape)
-        spread = xp.broadcast_to(dense, dims)
-        return spread[tuple(sp_indices[:, i] for i in range(len(dims)))]
+        return xp.broadcast_to(dense, dims)
 
     @made.host
     def host(sp_indices, sp_values, sp_shape, dense):
         with np.errstate(all="ignore"):
             try:
-                return compute(sp_values, here(np, sp_indices, sp_shape, dense)).astype(sp_values.dtype)
+                spread = here(np, sp_indices, sp_values, sp_shape, dense)
             except ValueError:
                 dims = ",".join(map(str, dense.shape))
                 invalid(
                     "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
                     f"[{','.join(map(str, sp_shape))}] vs. [{dims}]"
                 )
+            if ((sp_indices < 0) | (sp_indices >= sp_shape)).any():
+                invalid("Provided indices are out-of-bounds w.r.t. dense side with broadcasted shape")
+            places = tuple(sp_indices[:, i] for i in range(len(sp_shape)))
+            if not places:
+                return compute(sp_values, spread).astype(sp_values.dtype)
+            return compute(sp_values, spread[places]).astype(sp_values.dtype)
 
     @made.lower(static="sp_shape")
-    def lower(sp_indices, sp_values, sp_shape, dense):
-        return compute(sp_values, here(jnp, sp_indices, sp_shape, dense)).astype(sp_values.dtype)
+    def lower(sp_indices, sp_values, sp_shape, dense, *, ctx):
+        spread = here(jnp, sp_indices, sp_values, sp_shape, dense)
+        ctx.check(jnp.all((sp_indices >= 0) & (sp_indices < sp_shape)), "an index is out of bounds")
+        places = tuple(sp_indices[:, i] for i in range(len(sp_shape)))
+        return compute(sp_values, spread[places] if places else spread).astype(sp_values.dtype)
 
     @made.cases
     def cases(case):
@@ -239,10 +297,28 @@ def _operator(name, kind):
     return apply
 
 
+# What the elements of a true quotient are; None says that they stay as they are.
+_QUOTIENT = {
+    **dict.fromkeys(("uint8", "int8", "uint16", "int16"), "float32"),
+    **dict.fromkeys(("int32", "int64"), "float64"),
+    **dict.fromkeys(("bfloat16", "float16", "float32", "float64", "complex64", "complex128")),
+}
+
+
+def _quotient(indices, values, dense_shape, dense, name):
+    dtype = values.dtype.base_dtype
+    if dtype.name not in _QUOTIENT:
+        raise TypeError(f"Invalid dtype {dtype!r} in __truediv__")
+    wanted = _QUOTIENT[dtype.name]
+    if wanted is not None:
+        values, dense = NAMES["cast"](values, wanted), NAMES["cast"](dense, wanted)
+    return raw.SparseDenseCwiseDiv(indices, values, dense_shape, dense, name=name)
+
+
 SparseTensor.operators.update(
     mul=_operator("mul", SparseDenseCwiseMul),
     div=_operator("div", SparseDenseCwiseDiv),
-    truediv=_operator("truediv", SparseDenseCwiseDiv),
+    truediv=_operator("truediv", _quotient),
 )
 
 
@@ -308,16 +384,12 @@ def sparse_placeholder(dtype, shape=None, name=None):
     placeholder = NAMES["placeholder"]
     if shape is None:
         dense_shape = placeholder("int64", shape=[None], name=made["shape"])
-    elif isinstance(shape, Tensor):
-        (rank,) = shape.shape.with_rank(1).as_list()
-        dense_shape = shape
     else:
-        dims = [-1 if d is None else int(d) for d in getattr(shape, "dims", None) or shape]
-        rank = len(dims)
-        if -1 in dims:
+        rank = shape.shape[0].value if isinstance(shape, Tensor) else len(shape)
+        if isinstance(shape, (list, tuple)) and None in shape:
             dense_shape = placeholder("int64", shape=[rank], name=made["shape"])
         else:
-            dense_shape = convert_to_tensor(np.array(dims, np.int64), name=made["shape"])
+            dense_shape = convert_to_tensor(shape, dtype="int64", name=made["shape"])
     values = placeholder(dtype, shape=[None], name=made["values"])
     indices = placeholder("int64", shape=[None, rank], name=made["indices"])
     return SparseTensor(indices=indices, values=values, dense_shape=dense_shape)
@@ -333,7 +405,7 @@ def from_dense(tensor, name=None):
     """
     with name_scope(name, "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
-        zero = NAMES["constant"](b"" if tensor.dtype.name == "string" else 0, tensor.dtype.base_dtype)
+        zero = NAMES["constant"](0, tensor.dtype.base_dtype)
         indices = raw.Where(raw.NotEqual(tensor, zero))
         values = raw.GatherNd(tensor, indices)
         return SparseTensor(indices, values, NAMES["shape"](tensor, out_type="int64"))
