@@ -5,6 +5,7 @@ Inside headrace a shape is a tuple (see `shapes`); these classes stand at the bo
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -177,6 +178,20 @@ def dimension_at_index(shape: Any, index: int) -> Dimension:
     return Dimension(None) if shape._dims is None else shape[index]
 
 
+_plain_sizes = False
+
+
+def use_plain_sizes(enabled: bool) -> None:
+    """Says whether programs get numbers and None from a TensorShape, instead of Dimension objects."""
+    global _plain_sizes
+    _plain_sizes = enabled
+
+
+def _asked_from_inside() -> bool:
+    # The implementation relies on Dimension objects, whatever the program wants to see.
+    return sys._getframe(2).f_globals.get("__name__", "").startswith("headrace.")
+
+
 @export("TensorShape")
 class TensorShape:
     """A shape of which some dimensions, or the rank, may be unknown.
@@ -210,7 +225,8 @@ class TensorShape:
         return None if self._dims is None else len(self._dims)
 
     def __repr__(self) -> str:
-        return f"TensorShape({self.dims!r})"
+        shown = list(self._dims) if _plain_sizes and self._dims is not None else self.dims
+        return f"TensorShape({shown!r})"
 
     def __str__(self) -> str:
         if self._dims is None:
@@ -230,9 +246,13 @@ class TensorShape:
     def __iter__(self) -> Iterator[Dimension]:
         if self._dims is None:
             raise ValueError("Cannot iterate over a shape with unknown rank.")
+        if _plain_sizes and not _asked_from_inside():
+            return iter(self._dims)  # type: ignore[arg-type]
         return iter([Dimension(d) for d in self._dims])
 
     def __getitem__(self, key: Any) -> Any:
+        if _plain_sizes and not isinstance(key, slice) and not _asked_from_inside():
+            return None if self._dims is None else self._dims[key]
         if self._dims is not None:
             if isinstance(key, slice):
                 return TensorShape.of(self._dims[key])

@@ -213,6 +213,9 @@ class _Reference:
     def __hash__(self) -> int:
         return id(self._tensor)
 
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._tensor!r}>"
+
 
 def is_dense_tensor_like(value: Any) -> bool:
     """Whether a value behaves like one Tensor (a Tensor, a Variable)."""

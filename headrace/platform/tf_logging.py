@@ -35,6 +35,7 @@ class _StderrHandler(logging.StreamHandler):  # type: ignore[type-arg]
         return sys.stderr
 
 
+@export("get_logger")
 def get_logger() -> logging.Logger:
     """Returns the logger "tensorflow", made ready: warnings and worse go to the standard error."""
     global _logger

@@ -9,7 +9,7 @@ import numpy as np
 from headrace import errors
 from headrace.export import export
 from headrace.opdef import op, raw
-from headrace.shapes import scalar
+from headrace.shapes import scalar, unknown
 
 Abort = op("""
     Abort() -> ()
@@ -61,7 +61,7 @@ Fact = op("""
     Fact() -> (fact: string)
 
     A fact about factorials.
-""", shape=scalar)  # fmt: skip
+""", shape=unknown)  # fmt: skip
 
 
 @Fact.host
@@ -72,6 +72,12 @@ def fact_host():
 @Fact.cases
 def fact_cases(case):
     case(gives=np.array(b"0! == 1", object))
+
+
+@export("user_ops.my_fact")
+def my_fact():
+    """Returns a fact about factorials, a scalar string."""
+    return raw.Fact()
 
 
 @export("timestamp")
