@@ -107,7 +107,7 @@ def infer_shapes(kind: Any, op: Operation) -> None:
         ctx = keywords["ctx"] = ShapeContext(op)
     try:
         result = rule.function(*operands, **keywords)
-    except ValueError as e:
+    except (ValueError, OverflowError) as e:
         raise ValueError(_message(op, str(e), ctx)) from None
     outputs = op._outputs
     if type(result) is list:
@@ -181,7 +181,7 @@ def check_operands(op: Operation, values: Sequence[Any]) -> None:
         ctx = keywords["ctx"] = _ValueContext(op, values)
     try:
         rule.function(*operands, **keywords)
-    except ValueError as e:
+    except (ValueError, OverflowError) as e:
         raise errors.InvalidArgumentError(None, None, _message(op, str(e), ctx, dims)) from None
 
 

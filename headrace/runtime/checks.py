@@ -1,14 +1,19 @@
-"""The checks of a compiled step as a program of their own, where they hang on little of it."""
+"""The checks of a compiled step as a program of their own, where they hang on little of it; and that of its sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace import errors
 from headrace.lazy import jax, jax_core, jax_partial_eval
+from headrace.shapes import to_text
 
 # What checks look at may be no larger than this, in elements computed; more costs as much as copying variables.
 _MOST_ELEMENTS = 1 << 18
+
+# XLA ends the process over an array whose bytes it cannot count in 64 bits.
+_MOST_BYTES = 1 << 62
 
 _HEAVY = frozenset(
     "dot_general conv_general_dilated while scan cond sort reduce_window_sum reduce_window_max jit pjit".split()
@@ -48,6 +53,25 @@ def _is_small_call(eqn: Any) -> bool:
     if eqn.primitive.name not in ("jit", "pjit") or inner is None:
         return False
     return not any(e.primitive.name in _HEAVY for e in inner.jaxpr.eqns)
+
+
+def refuse_absurd_sizes(jaxpr: Any) -> None:
+    """Looks for arrays in a traced step that no memory could hold, those inside its loops and branches included.
+
+    Raises:
+      ResourceExhaustedError: There is one.
+    """
+    for eqn in jaxpr.eqns:
+        for v in eqn.outvars:
+            dtype = getattr(v.aval, "dtype", None)
+            if dtype is not None and v.aval.size * dtype.itemsize > _MOST_BYTES:
+                raise errors.ResourceExhaustedError(
+                    None, None, f"OOM when allocating tensor with shape{to_text(v.aval.shape)}"
+                )
+        for value in eqn.params.values():
+            for part in value if isinstance(value, (tuple, list)) else (value,):
+                if isinstance(part, (jax_core.Jaxpr, jax_core.ClosedJaxpr)):
+                    refuse_absurd_sizes(getattr(part, "jaxpr", part))
 
 
 def without_last_result(closed: Any) -> Any:

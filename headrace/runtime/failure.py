@@ -13,6 +13,7 @@ from headrace.shapes import to_text
 
 _PYTHON_ERRORS: tuple[tuple[type[BaseException], Any], ...] = (
     (ValueError, errors.InvalidArgumentError),
+    (OverflowError, errors.InvalidArgumentError),
     (TypeError, errors.InvalidArgumentError),
     (StopIteration, errors.OutOfRangeError),
     (MemoryError, errors.ResourceExhaustedError),

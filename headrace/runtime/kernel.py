@@ -17,6 +17,9 @@ from headrace.runtime.context import HostContext, Step
 
 _programs: dict[Any, Any] = {}
 
+# What a host rule raises that did not see something coming.
+_STUMBLES = (LookupError, TypeError, ArithmeticError, AttributeError)
+
 
 def attr_key(value: Any) -> Any:
     """Returns a hashable stand-in for an attr value."""
@@ -102,10 +105,16 @@ class Kernel:
             flat = operands
             if self._groups is not None:
                 operands = _grouped(operands, self._groups)
-            if self.rule.wants_ctx:
-                result = self.rule.function(*operands, ctx=HostContext(step, self.op), **self._keywords)
-            else:
-                result = self.rule.function(*operands, **self._keywords)
+            try:
+                if self.rule.wants_ctx:
+                    result = self.rule.function(*operands, ctx=HostContext(step, self.op), **self._keywords)
+                else:
+                    result = self.rule.function(*operands, **self._keywords)
+            except _STUMBLES:
+                # Perhaps over operands that the shape rule would not have let pass.
+                if self._may_check:
+                    self._check(flat)
+                raise
             # The rule comes first: it words refusals as TensorFlow's kernels do.
             if self._may_check:
                 self._check(flat)

@@ -18,7 +18,7 @@ from headrace.graph import Operation, Tensor
 from headrace.lazy import jax, jax_core, jnp
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
-from headrace.runtime.checks import cheap_checks, without_last_result
+from headrace.runtime.checks import cheap_checks, refuse_absurd_sizes, without_last_result
 from headrace.runtime.context import Step
 from headrace.runtime.trace import STATIC_ELEMENTS, Trace
 
@@ -112,6 +112,7 @@ class Program:
         counters = self._counters()
         # One trace says which variables are written; the program proper is the traced one with those donated.
         closed = jax.make_jaxpr(traced)(arrays, variables, counters)
+        refuse_absurd_sizes(closed.jaxpr)
         # Memory can be reused only by a value of the same size.
         new = closed.out_avals[len(self._places) : len(self._places) + len(self.written)]
         written = {

@@ -318,6 +318,17 @@ def concat_offset_shape(concat_dim, shape):
 
 @ConcatOffset.host
 def concat_offset_host(concat_dim, shape):
+    if concat_dim.ndim:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Concat dim tensor should be a scalar integer, but got shape {shapes.to_text(concat_dim.shape)}",
+        )
+    for i, s in enumerate(shape):
+        if s.ndim != 1:
+            raise errors.InvalidArgumentError(
+                None, None, f"input {i} should be a vector, but got shape {shapes.to_text(s.shape)}"
+            )
     rank = shape[0].shape[0]
     at = int(concat_dim) + rank if concat_dim < 0 else int(concat_dim)
     if not 0 <= at < rank:

@@ -42,7 +42,7 @@ def dynamic_partition_host(data, partitions, *, num_partitions):
         place = np.unravel_index(int(np.flatnonzero(bad.ravel())[0]), partitions.shape)
         at = f"[{','.join(str(int(p)) for p in place)}]" if partitions.ndim else ""
         invalid(f"partitions{at} = {int(partitions[place])} is not in [0, {num_partitions})")
-    flat = data.reshape((-1, *data.shape[partitions.ndim :]))
+    flat = data.reshape((partitions.size, *data.shape[partitions.ndim :]))
     numbers = partitions.reshape(-1)
     return tuple(flat[numbers == i] for i in range(num_partitions))
 
@@ -138,7 +138,7 @@ def dynamic_stitch_host(indices, data):
     if merged.dtype == object:
         merged.fill(b"")
     for index, values in zip(indices, data, strict=True):
-        for at, value in zip(index.reshape(-1), values.reshape((-1, *rest)), strict=True):
+        for at, value in zip(index.reshape(-1), values.reshape((index.size, *rest)), strict=True):
             merged[at] = value
     return merged
 

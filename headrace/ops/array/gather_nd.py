@@ -165,11 +165,10 @@ def _check_scatter(indices, updates, shape):
     if not shape and (indices.size or updates.size):
         invalid("Indices and updates specified for empty output shape")
     if depth > len(shape):
-        invalid(f"Inner dimensions of output shape must match inner dimensions of updates shape: depth {depth}")
-    if (
-         updates.shape[: len(outer)] != outer
-        or updates.shape[len(outer) :] != tuple(shape[depth:])
-    ):
+        invalid(
+            f"Inner dimensions of output shape must match inner dimensions of updates shape: depth {depth}"
+        )
+    if updates.shape[: len(outer)] != outer or updates.shape[len(outer) :] != tuple(shape[depth:]):
         invalid(
             "Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got updates.shape: "
             f"{shown(updates.shape)}, indices.shape: {shown(indices.shape)}, params_shape: {shown(shape)}, slice_dim: "

@@ -9,7 +9,7 @@ from headrace.graph import name_scope
 from headrace.lazy import jnp
 from headrace.opdef import constant_node, convert_to_tensor, export, op, raw
 from headrace.opdef.nodes import rank_of
-from headrace.ops.array.failing import invalid
+from headrace.ops.array.failing import invalid, shown
 
 SparseToDense = op("""
     SparseToDense(sparse_indices: Tindices, output_shape: Tindices, sparse_values: T, default_value: T) -> (dense: T)
@@ -31,9 +31,11 @@ def sparse_to_dense_shape(sparse_indices, output_shape, sparse_values, default_v
 
 def _rows(sparse_indices, output_shape, sparse_values):
     """Returns the coordinates as rows, checked against the output's rank."""
+    if output_shape.ndim != 1:
+        invalid(f"output_shape should be a vector, got shape {shown(output_shape.shape)}")
     if sparse_indices.ndim > 2:
         invalid(
-            f"sparse_indices should be a scalar, vector, or matrix, got shape {list(sparse_indices.shape)}"
+            f"sparse_indices should be a scalar, vector, or matrix, got shape {shown(sparse_indices.shape)}"
         )
     rows = sparse_indices.reshape((-1, 1) if sparse_indices.ndim < 2 else sparse_indices.shape)
     rank = len(output_shape)
@@ -41,15 +43,18 @@ def _rows(sparse_indices, output_shape, sparse_values):
         invalid(f"output_shape has incorrect number of elements: {rank} should be: {rows.shape[1]}")
     if sparse_values.ndim and sparse_values.shape != (rows.shape[0],):
         invalid(
-            f"sparse_values has incorrect shape {list(sparse_values.shape)}, should be [] or [{rows.shape[0]}]"
+            f"sparse_values has incorrect shape {shown(sparse_values.shape)}, should be [] or [{rows.shape[0]}]"
         )
+    for d in output_shape.tolist():
+        if d < 0:
+            invalid(f"Dimension {d} must be >= 0")
     return rows
 
 
 @SparseToDense.host
 def sparse_to_dense_host(sparse_indices, output_shape, sparse_values, default_value, *, validate_indices):
-    dims = tuple(int(d) for d in output_shape)
     rows = _rows(sparse_indices, output_shape, sparse_values)
+    dims = tuple(output_shape.tolist())
     listed = rows.tolist()
     for i, row in enumerate(listed):
         spot = ",".join(map(str, row))
@@ -72,7 +77,8 @@ def sparse_to_dense_host(sparse_indices, output_shape, sparse_values, default_va
 def sparse_to_dense_lower(
     sparse_indices, output_shape, sparse_values, default_value, *, validate_indices, ctx
 ):
-    dims = tuple(int(d) for d in output_shape)
+    output_shape = np.asarray(output_shape)
+    dims = tuple(output_shape.reshape(-1).tolist())
     rows = _rows(jnp.asarray(sparse_indices), output_shape, sparse_values)
     if np.ndim(default_value):
         invalid("default_value should be a scalar.")

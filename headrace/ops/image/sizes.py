@@ -110,14 +110,18 @@ def check_centers(align_corners: bool, half_pixel_centers: bool) -> None:
 
 
 def gradient_shape(grads: Any, original: Any) -> tuple[int, int, int, int]:
-    """Returns the shape of the gradient by images of a known shape: batch and channels are those of `grads`.
+    """Returns the shape of the gradient by images of a known shape.
 
     Raises:
-      InvalidArgumentError: An operand has no four dimensions, or the images are empty and the gradient is not.
+      InvalidArgumentError: An operand has no four dimensions, the images are empty and the gradient is not, or batch or
+        channels differ.
     """
     for what, shape in (("input_grad", grads), ("original_image", original)):
         if len(shape) != 4:
             raise invalid(f"{what} must be 4-dimensional{shown(shape)}")
     if math.prod(grads) and 0 in original[1:3]:
         raise invalid("original_image must be of non-zero size")
+    if grads[0] != original[0] or grads[3] != original[3]:
+        # TensorFlow's kernel takes these from the gradient, its shape rule from the images.
+        raise invalid(f"grads{shown(grads)} and original_image{shown(original)} differ in batch or channels")
     return (grads[0], original[1], original[2], grads[3])

@@ -32,6 +32,12 @@ def bincount_shape(arr, size, weights, *, ctx):
     return (int(n),)
 
 
+def _weights(arr, weights):
+    if 0 < weights.size < arr.size:
+        raise InvalidArgumentError(None, None, f"{weights.size} weights are too few for {arr.size} values")
+    return weights.reshape(-1)[: arr.size] if weights.size else None
+
+
 @Bincount.host
 def bincount_host(arr, size, weights):
     n, values = int(size), arr.reshape(-1)
@@ -39,7 +45,7 @@ def bincount_host(arr, size, weights):
         raise InvalidArgumentError(None, None, f"size ({n}) must be non-negative")
     if values.size and values.min() < 0:
         raise InvalidArgumentError(None, None, "Input arr must be non-negative!")
-    given = weights.reshape(-1) if weights.size else None
+    given = _weights(arr, weights)
     counts = np.bincount(values[values < n], None if given is None else given[values < n], n)
     return counts.astype(weights.dtype)
 
@@ -48,7 +54,8 @@ def bincount_host(arr, size, weights):
 def bincount_lower(arr, size, weights, *, ctx):
     n, values = int(size), arr.reshape(-1)
     ctx.check((values >= 0).all(), "Input arr must be non-negative!")
-    added = weights.reshape(-1) if weights.size else jnp.ones(values.shape, weights.dtype)
+    given = _weights(arr, weights)
+    added = jnp.ones(values.shape, weights.dtype) if given is None else given
     return jnp.zeros(n, weights.dtype).at[values].add(added, mode="drop")
 
 

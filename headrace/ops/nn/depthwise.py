@@ -68,11 +68,11 @@ class DepthwiseConvolution(Convolution):
 
     def _forward(self, x, w):
         padded = self.windows.padded(x, 0)
-        taps = w.reshape(-1, *self.depthwise_shape[2:])
+        taps = w.reshape(w.shape[0] * w.shape[1], *self.depthwise_shape[2:])
         y = sum(
             self.windows.shifted(padded, offset)[..., None] * taps[k] for k, offset in self.windows.offsets()
         )
-        return y.reshape(*y.shape[:3], -1)
+        return y.reshape(*y.shape[:3], y.shape[3] * y.shape[4])
 
     def backprop_input(self, w, dy):
         """Returns the gradient with respect to the input."""

@@ -103,6 +103,11 @@ class Learned(Uniform):
         return int(np.searchsorted(ends, draws.below(int(ends[-1])), side="right"))
 
     def probability(self, classes: np.ndarray) -> np.ndarray:
+        outside = classes[(classes < 0) | (classes >= self.count)]
+        if outside.size:
+            raise errors.InvalidArgumentError(
+                None, None, f"The class {outside[0]} is not in [0, {self.count})"
+            )
         return self._weights[classes].astype(np.float32) / np.float32(self._weights.sum())
 
     def learn(self, classes: np.ndarray) -> None:

@@ -118,8 +118,16 @@ def _early_op(name: str, function: str, rank: int) -> None:
 
         The first version of {name}.
     """)  # fmt: skip
-    made.host(lambda x: transform(np, function, x, rank))
-    made.lower(lambda x: transform(jnp, function, x, rank))
+
+    @made.host
+    def host(input):
+        check_rank(input, rank)
+        return transform(np, function, input, rank)
+
+    @made.lower
+    def lower(input):
+        check_rank(input, rank)
+        return transform(jnp, function, input, rank)
 
     @made.cases
     def cases(case):

@@ -30,14 +30,16 @@ def _divided(a, b):
 
 def _set_rows(value, at, updates):
     # Row by row, so that the last of several updates of one row wins.
-    flat = np.broadcast_to(updates, (*np.shape(at), *value.shape[1:])).reshape(-1, *value.shape[1:])
+    flat = np.broadcast_to(updates, (*np.shape(at), *value.shape[1:])).reshape(np.size(at), *value.shape[1:])
     for i, row in zip(np.ravel(at), flat, strict=True):
         value[i] = row
 
 
 def _each_row(combine):
     def change(value, at, updates):
-        flat = np.broadcast_to(updates, (*np.shape(at), *value.shape[1:])).reshape(-1, *value.shape[1:])
+        flat = np.broadcast_to(updates, (*np.shape(at), *value.shape[1:])).reshape(
+            np.size(at), *value.shape[1:]
+        )
         for i, row in zip(np.ravel(at), flat, strict=True):
             value[i] = combine(value[i], row)
 
