@@ -255,6 +255,8 @@ def resolve(path: str, name: str) -> Any:
     for source in sources(path):
         for value in _in_source(source, name):
             return value
+    if full in NAMES:  # a look into the sources may have loaded more
+        return NAMES[full]
     raise KeyError(full)
 
 

@@ -124,11 +124,12 @@ class Barrier:
                 if not self.closed or (fewer and self._parts) or there + len(self._parts) >= n:
                     return NOT_YET
                 if not fewer or not there:
+                    total = there + len(self._parts)
                     raise errors.OutOfRangeError(
                         None,
                         None,
-                        f"Barrier '{self.name}' is closed and has insufficient elements (requested {n}, total size "
-                        f"{there + len(self._parts)})",
+                        f"Barrier '{self.name}' is closed and has insufficient elements (requested "
+                        f"{total if fewer else n}, total size {total})",
                     )
             taken = [self._ready._take() for _ in range(min(n, there))]
             return self._joined(taken)
