@@ -257,8 +257,8 @@ def crop_and_resize_grad_boxes_shape(grads, image, boxes, box_ind):
     return boxes
 
 
-def _box_parts(grads, image, boxes, box_ind, ctx, xp):
-    """Returns what each element of a crop adds to the four numbers of its box, [4, boxes, height, width, depth]."""
+def _slopes(grads, image, boxes, box_ind, ctx, xp):
+    """Returns how each element of a crop pulls at its place, down and across; None if there is no box."""
     if len(image.shape) != 4:
         raise invalid(f"input image must be 4-D{shown(image.shape)}")
     check_grads(grads.shape, boxes, box_ind)
@@ -269,22 +269,26 @@ def _box_parts(grads, image, boxes, box_ind, ctx, xp):
     if boxes.size == 0:
         return None
     check_images(box_ind, image.shape[0], ctx)
-    crop = grads.shape[1:3]
-    rows, columns = lines(boxes, image.shape[1:3], crop, xp, ratio_first=True)
-    (a, b), (c, d) = (
-        [_pick(image, box_ind, y, x).astype(np.float32) for x in (columns.first, columns.second)]
+    rows, columns = lines(boxes, image.shape[1:3], grads.shape[1:3], xp, ratio_first=True)
+    corners = [
+        _pick(image, box_ind, y, x).astype(np.float32)
         for y in (rows.first, rows.second)
-    )
+        for x in (columns.first, columns.second)
+    ]
+    # What is gathered is used twice.
+    a, b, c, d = corners if xp is np else interpolation.apart(corners)
     one = np.float32(1)
     right, down = columns.fraction[:, None, :, None], rows.fraction[:, :, None, None]
     by_y = (one - right) * (c - a) + right * (d - b)
     by_x = (one - down) * (b - a) + down * (d - c)
     inside = rows.inside[:, :, None, None] & columns.inside[:, None, :, None]
-    by_y, by_x = (xp.where(inside, by * grads, np.float32(0)) for by in (by_y, by_x))
-    (y1, y2), (x1, x2) = (_shares(n, m) for n, m in zip(image.shape[1:3], crop, strict=True))
-    y1, y2 = (y[:, None, None] for y in (y1, y2))
-    x1, x2 = (x[:, None] for x in (x1, x2))
-    return [by_y * y1, by_x * x1, by_y * y2, by_x * x2]
+    return [xp.where(inside, by * grads, np.float32(0)) for by in (by_y, by_x)]
+
+
+def _weights(image, grads):
+    """Returns the derivatives of places by y1, x1, y2 and x2, as [height, 1] or [width]."""
+    (y1, y2), (x1, x2) = (_shares(n, m) for n, m in zip(image.shape[1:3], grads.shape[1:3], strict=True))
+    return y1[:, None], x1, y2[:, None], x2
 
 
 def _shares(size, count):
@@ -299,10 +303,14 @@ def _shares(size, count):
 @CropAndResizeGradBoxes.host
 def crop_and_resize_grad_boxes_host(grads, image, boxes, box_ind, *, ctx):
     with np.errstate(all="ignore"):
-        parts = _box_parts(grads, image, boxes, box_ind, ctx, np)
-        if parts is None or grads.size == 0:
+        slopes = _slopes(grads, image, boxes, box_ind, ctx, np)
+        if slopes is None or grads.size == 0:
             return np.zeros(boxes.shape, np.float32)
-        return np.stack([_added(part.reshape(len(boxes), -1)) for part in parts], axis=1)
+        sums = [
+            _added((slopes[i % 2] * weight[..., None]).reshape(len(boxes), -1))
+            for i, weight in enumerate(_weights(image, grads))
+        ]
+        return np.stack(sums, axis=1)
 
 
 def _added(rows):
@@ -317,12 +325,15 @@ def _added(rows):
 
 @CropAndResizeGradBoxes.lower
 def crop_and_resize_grad_boxes_lower(grads, image, boxes, box_ind, *, ctx):
-    parts = _box_parts(grads, image, boxes, box_ind, ctx, jnp)
-    if parts is None:
+    slopes = _slopes(grads, image, boxes, box_ind, ctx, jnp)
+    if slopes is None:
         return jnp.zeros(boxes.shape, np.float32)
-    # A sum of what is gathered is quicker after it has been gathered.
-    parts = interpolation.apart(parts)
-    return jnp.stack([part.sum(axis=(1, 2, 3)).astype(np.float32) for part in parts], axis=1)
+    slopes = interpolation.apart([slope.sum(axis=3) for slope in slopes])
+    sums = [
+        (slopes[i % 2] * weight.astype(np.float32)).sum(axis=(1, 2))
+        for i, weight in enumerate(_weights(image, grads))
+    ]
+    return jnp.stack(sums, axis=1)
 
 
 @CropAndResizeGradBoxes.cases

@@ -7,7 +7,7 @@ import numpy as np
 from headrace.export import export
 from headrace.graph import name_scope
 from headrace.opdef import convert_to_tensor, op, raw
-from headrace.ops.image.sizes import invalid, shown
+from headrace.ops.image.sizes import check_room, invalid, shown
 from headrace.ops.image.suppression import Boxes, fraction, number, suppressed
 from headrace.shapes import merge_dim, with_rank
 
@@ -93,9 +93,13 @@ def non_max_suppression_v5_shape(boxes, scores, max_output_size, iou_threshold, 
     return [size, size, ()]
 
 
-def _run(boxes, scores, max_output_size, iou_threshold, score_threshold=None, sigma=None):
+def _run(boxes, scores, max_output_size, iou_threshold, score_threshold=None, sigma=None, pad=False):
     """Returns the chosen indices and their scores, as arrays, after all checks."""
     size = int(number(max_output_size, "max_output_size"))
+    if pad:
+        if size < 0:
+            raise invalid(f"max_output_size must be >= 0 for padding, got {size}")
+        check_room((size,), 4)
     threshold = fraction(iou_threshold, "iou_threshold")
     lowest = -np.inf if score_threshold is None else number(score_threshold, "score_threshold")
     sigma = 0 if sigma is None else number(sigma, "soft_nms_sigma")
@@ -130,8 +134,6 @@ def check_scores(scores, count):
 def _padded(values, size, pad):
     if not pad:
         return values
-    if size < 0:
-        raise invalid(f"max_output_size must be >= 0 for padding, got {size}")
     out = np.zeros(size, values.dtype)
     out[: len(values)] = values
     return out
@@ -151,14 +153,18 @@ def non_max_suppression_v3_host(boxes, scores, max_output_size, iou_threshold, s
 @NonMaxSuppressionV4.host
 def non_max_suppression_v4_host(boxes, scores, max_output_size, iou_threshold, score_threshold, *,
                                 pad_to_max_output_size):  # fmt: skip
-    indices, _ = _run(boxes, scores, max_output_size, iou_threshold, score_threshold)
+    indices, _ = _run(
+        boxes, scores, max_output_size, iou_threshold, score_threshold, pad=pad_to_max_output_size
+    )
     return _padded(indices, int(max_output_size), pad_to_max_output_size), np.int32(len(indices))
 
 
 @NonMaxSuppressionV5.host
 def non_max_suppression_v5_host(boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma, *,
                                 pad_to_max_output_size):  # fmt: skip
-    indices, values = _run(boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma)
+    indices, values = _run(
+        boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma, pad_to_max_output_size
+    )
     both = (_padded(v, int(max_output_size), pad_to_max_output_size) for v in (indices, values))
     return (*both, np.int32(len(indices)))
 

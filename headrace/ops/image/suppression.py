@@ -17,7 +17,7 @@ from headrace.ops.image.sizes import invalid
 
 Array = np.ndarray[Any, Any]
 
-_MOST_REPEATED = 1 << 20
+_MOST_REPEATED = 1 << 16
 _AT_ONCE = 128
 
 
