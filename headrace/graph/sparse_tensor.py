@@ -6,7 +6,7 @@ import collections
 from collections.abc import Callable
 from typing import Any
 
-from headrace.export import export, export_value
+from headrace.export import NAMES, export, export_value
 from headrace.graph import hooks
 from headrace.graph.default import get_default_session, name_scope
 from headrace.graph.tensor import Tensor
@@ -120,13 +120,13 @@ class SparseTensor:
         return SparseTensorValue(*session.run([self._indices, self._values, self._dense_shape], feed_dict))
 
     def __mul__(self, other: Any) -> Any:
-        return self.operators["mul"](self, other)
+        return _operator("mul")(self, other)
 
     def __truediv__(self, other: Any) -> Any:
-        return self.operators["truediv"](self, other)
+        return _operator("truediv")(self, other)
 
     def __div__(self, other: Any) -> Any:
-        return self.operators["div"](self, other)
+        return _operator("div")(self, other)
 
     def __repr__(self) -> str:
         return (
@@ -134,6 +134,12 @@ class SparseTensor:
         )
 
     __str__ = __repr__
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    if not SparseTensor.operators:
+        NAMES["sparse_add"]  # what is defined beside it is only imported when a name is asked for
+    return SparseTensor.operators[name]
 
 
 def is_sparse(value: Any) -> bool:

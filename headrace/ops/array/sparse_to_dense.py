@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import dtypes
+from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.lazy import jnp
 from headrace.opdef import constant_node, convert_to_tensor, export, op, raw
@@ -96,7 +97,8 @@ def sparse_to_dense_lower(
 def sparse_to_dense_grad(op, dy):
     values = raw.GatherNd(dy, op.inputs[0])
     rest = raw.Sum(dy, _all_axes(dy)) - raw.Sum(values, _all_axes(values))
-    return None, None, values, rest
+    zeros_like = NAMES["zeros_like"]
+    return zeros_like(op.inputs[0]), zeros_like(op.inputs[1]), values, rest
 
 
 def _all_axes(x):

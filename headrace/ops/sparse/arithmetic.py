@@ -142,7 +142,8 @@ def _extreme(name, pick, types):
 
 
 def _extreme_grad(op, _, dy):
-    raise NotImplementedError(f"Gradient for {op.type} is not implemented.")
+    # TensorFlow has a function for it that can't be called, as it takes too few arguments.
+    raise TypeError(f"Gradient for {op.type} is not implemented.")
 
 
 SparseSparseMaximum = _extreme("Maximum", np.maximum, _REAL)

@@ -11,7 +11,8 @@ from headrace.dtypes import as_dtype, float32
 from headrace.export import NAMES
 from headrace.graph import Tensor, name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse
-from headrace.opdef import constant_as_shape, constant_value, convert_to_tensor, export, op, raw
+from headrace.opdef import constant_as_shape, convert_to_tensor, export, op, raw
+from headrace.opdef.plain_values import plain_value
 from headrace.opdef.strings import invalid
 from headrace.ops.sparse.checks import check_counts, check_parts, check_sizes, shown
 from headrace.ops.sparse.names import renamed
@@ -479,15 +480,26 @@ def sparse_reshape(sp_input, shape, name=None):
     shape = NAMES["cast"](shape, "int64")
     with name_scope(name, "SparseReshape", [sp_input]) as scope:
         indices, dense_shape = raw.SparseReshape(sp_input.indices, sp_input.dense_shape, shape, name=scope)
-        wanted = constant_value(shape)
+        wanted = plain_value(shape)
         old = sp_input.shape
         if wanted is not None and old.is_fully_defined():
-            dims = [int(d) for d in wanted]
-            if -1 in dims:
-                known = int(np.prod([d for d in dims if d != -1], dtype=np.int64))
-                dims[dims.index(-1)] = old.num_elements() // known if known else 0
+            dims = _whole_shape(wanted, old.num_elements())
             dense_shape = NAMES["constant"](dims, "int64")
         return SparseTensor(indices, raw.Identity(sp_input.values), dense_shape)
+
+
+def _whole_shape(wanted, total):
+    """Returns a shape of `total` elements with the dimension that is left open."""
+    dims = [None if d < 0 else d for d in wanted.tolist()]
+    if dims.count(None) > 1:
+        raise ValueError(f"At most one dimension can be inferred (-1). Found: {wanted}")
+    known = math.prod(d for d in dims if d is not None)
+    whole = [(total // known if known else 0) if d is None else d for d in dims]
+    if math.prod(whole) != total:
+        raise ValueError(
+            f"Cannot reshape a tensor with {total} elements to shape {dims} ({math.prod(whole)} elements)."
+        )
+    return whole
 
 
 @export("sparse_slice", "sparse.slice")
@@ -649,7 +661,7 @@ def sparse_transpose(sp_input, perm=None, name=None):
         transpose, gather = NAMES["transpose"], NAMES["gather"]
         indices = transpose(gather(transpose(sp_input.indices), perm))
         old = sp_input.shape
-        known = None if by_default else constant_value(convert_to_tensor(perm))
+        known = None if by_default else plain_value(convert_to_tensor(perm))
         if old.is_fully_defined() and known is not None:
             dims = old.as_list()
             dense_shape = [dims[i] for i in known.tolist()]

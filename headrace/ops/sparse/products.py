@@ -251,40 +251,40 @@ SparseDenseCwiseDiv = _cwise("Div", lambda a, b: a / b)
 SparseDenseCwiseAdd = _cwise("Add", lambda a, b: a + b)
 
 
-def _at_places(op):
-    """Returns a sparse operand's coordinates in the dense operand, which was broadcast."""
-    dense = op.inputs[3]
+def _places_in_dense(op):
+    """Returns where a sparse operand's elements lie in the dense operand, which was broadcast, and that one's shape."""
+    indices, _, whole, dense = op.inputs
+    concat, size = NAMES["concat"], NAMES["size"]
     shape = raw.Cast(NAMES["shape"](dense), DstT="int64")
-    scaling = raw.FloorDiv(op.inputs[2], shape, name="floordiv")
-    return raw.FloorDiv(op.inputs[0], scaling, name="floordiv")
+    missing = NAMES["expand_dims"](size(whole) - size(shape), 0)
+    scaling = whole // concat([NAMES["ones"](missing, "int64"), shape], 0)
+    places = NAMES["slice"](indices // scaling, concat([[0], missing], 0), [-1, -1])
+    return places, shape
 
 
 @SparseDenseCwiseMul.grad
 def sparse_cwise_mul_grad(op, dy):
     x, y = op.inputs[1], op.inputs[3]
-    places = _at_places(op)
+    places, shape = _places_in_dense(op)
     to_x = raw.Mul(dy, raw.GatherNd(y, places), name="mul")
-    return None, to_x, None, _spread(y, places, raw.Mul(dy, x, name="mul"))
-
-
-def _spread(dense, places, values):
-    shape = raw.Cast(NAMES["shape"](dense), DstT="int64")
-    return raw.ScatterNd(places, values, shape)
+    to_y = raw.Mul(dy, x, name="mul")
+    return None, to_x, None, raw.SparseTensorDenseAdd(places, to_y, shape, NAMES["zeros_like"](y))
 
 
 @SparseDenseCwiseDiv.grad
 def sparse_cwise_div_grad(op, dy):
     x, y = op.inputs[1], op.inputs[3]
-    places = _at_places(op)
+    places, shape = _places_in_dense(op)
     divisor = raw.GatherNd(y, places)
     to_x = raw.RealDiv(dy, divisor, name="truediv")
     square = raw.RealDiv(raw.Neg(x), raw.Square(divisor), name="truediv")
-    return None, to_x, None, _spread(y, places, raw.Mul(dy, square, name="mul"))
+    to_y = raw.Mul(dy, square, name="mul")
+    return None, to_x, None, raw.SparseTensorDenseAdd(places, to_y, shape, NAMES["zeros_like"](y))
 
 
 @SparseDenseCwiseAdd.grad
 def sparse_cwise_add_grad(op, dy):
-    raise NotImplementedError("Gradient for SparseDenseCwiseAdd is not implemented.")
+    raise NotImplementedError("Gradient for SparseDenseCwiseAdd is currently not implemented yet.")
 
 
 def _operator(name, kind):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from headrace.export import NAMES
 from headrace.graph import colocate_with, control_dependencies, name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse
-from headrace.opdef import constant_node, constant_value, convert_to_tensor, export, raw
+from headrace.opdef import constant_node, convert_to_tensor, export, raw
+from headrace.opdef.plain_values import plain_value
 
 
 @export("sparse.expand_dims")
@@ -58,7 +59,7 @@ def sparse_reset_shape(sp_input, new_shape=None):
         return SparseTensor(indices, values, raw.Maximum(least, raw.Add(last, NAMES["ones_like"](old))))
     new_shape = NAMES["cast"](convert_to_tensor(new_shape), "int64")
     new_shape.shape.with_rank(1).dims[0].merge_with(old.shape.with_rank(1).dims[0])
-    wanted, known = constant_value(new_shape), sp_input.shape
+    wanted, known = plain_value(new_shape), sp_input.shape
     if wanted is not None and known.is_fully_defined():
         dims = wanted.tolist()
         if any(d < k for d, k in zip(dims, known.as_list(), strict=True)):
