@@ -118,12 +118,11 @@ class CriticalSection:
                 with colocate_with(self._handle):
                     over = raw.ConsumeMutexLock(lock)
                 # Whoever waits for one result waits for all.
-                together = tuple_(
-                    [
-                        v if hasattr(v, "op") or isinstance(v, Operation) else w
-                        for v, w in zip(flat, values, strict=True)
-                    ]
-                )
+                parts = [
+                    v if hasattr(v, "op") or isinstance(v, Operation) else w
+                    for v, w in zip(flat, values, strict=True)
+                ]
+                together = tuple_(parts)
             with control_dependencies([over]):
                 out = nest.pack_sequence_as(result, [_identity(v) for v in together])
             graph.add_to_collection(
