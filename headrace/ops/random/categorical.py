@@ -109,7 +109,7 @@ def _checked(logits, num_samples):
     samples = int(num_samples)
     if samples < 0:
         raise ValueError(f"num_samples should be nonnegative, got {samples}")
-    if logits.shape[1] == 0 and logits.shape[0] and samples:
+    if logits.shape[1] == 0 and samples:
         raise ValueError("num_classes should be positive, got 0")
     return samples
 

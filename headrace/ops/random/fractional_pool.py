@@ -251,7 +251,7 @@ def fractional_max_pool_grad_host(
         values = np.where(np.isnan(values), -np.inf, values)
     for i, j, cut in _windows(orig_input.shape, rows, columns, overlapping):
         window = values[cut]
-        at = window.reshape(n, -1, depth).argmax(1)
+        at = window.reshape(n, window.shape[1] * window.shape[2], depth).argmax(1)
         y, x = at // window.shape[2] + cut[1].start, at % window.shape[2] + cut[2].start
         out[batch, y, x, channel] += out_backprop[:, i, j]
     return out

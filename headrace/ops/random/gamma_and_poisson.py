@@ -63,8 +63,9 @@ def _sampled(generate, shape, parameters, dtype, ctx):
     samples = math.prod(dims)
     key, counter = ctx.random(reserved_blocks(samples * parameters.size))
     numbers = generate(key, counter, samples, parameters.reshape(-1))
-    with np.errstate(invalid="ignore"):  # an improper rate gives NaN, whatever integer that becomes
-        return numbers.astype(dtype).reshape(dims + parameters.shape)
+    if np.dtype(dtype).kind in "iu":
+        numbers = np.where(np.isnan(numbers), 0, numbers)  # an improper rate gives NaN, which integers have not
+    return numbers.astype(dtype).reshape(dims + parameters.shape)
 
 
 @RandomGamma.grad

@@ -62,7 +62,8 @@ def parameterized_truncated_normal_host(shape, means, stdevs, minvals, maxvals, 
     size = math.prod(dims)
     if not size:
         return np.zeros(dims, dtype.storage)
-    single = all(p.size == 1 for p in parameters)
+    # Bounds that are vectors, of one number even, ask for a stream for each row.
+    single = all(p.size == 1 for p in parameters) and not minvals.ndim and not maxvals.ndim
     batches, each = (-(-size // _TOGETHER), _TOGETHER) if single else (dims[0], size // dims[0])
     key, counter = ctx.random(batches * 2 * _MOST_REFUSALS * (each + 3) // 4)
     stream = _Stream(key, counter, np.dtype(dtype.storage))
@@ -122,7 +123,7 @@ def _batch(stream: _Stream, count: int, mean: Any, deviation: Any, low: Any, hig
       InternalError: No candidate is accepted.
     """
     kind = stream.dtype.type
-    if deviation <= 0 or low >= high or not (np.isfinite(low) or np.isfinite(high)):
+    if not deviation > 0 or not low < high or not (np.isfinite(low) or np.isfinite(high)):
         raise InvalidArgumentError(None, None, "Invalid parameters")
     with np.errstate(all="ignore"):
         if low == -np.inf or high < mean:
