@@ -147,7 +147,7 @@ class Wanted:
     def dense_keys(self):
         return sorted(self.dense)
 
-    def defaults(self):
+    def defaults(self, reshaped=True):
         """Returns the operands with the dense features' defaults; an empty one means that there is none."""
         made = []
         for key in self.dense_keys():
@@ -160,7 +160,9 @@ class Wanted:
                 continue
             name = "key_" + "".join(c if c.isalnum() or c in "_.\\-/" else "_" for c in key)
             default = convert_to_tensor(value, dtype=dtype, name=name)
-            if is_sequence:
+            if not reshaped:
+                made.append(default)
+            elif is_sequence:
                 made.append(NAMES["reshape"](default, []) if default._dims else default)
             else:
                 made.append(NAMES["reshape"](default, np.array(shape.as_list(), np.int32)))
