@@ -46,10 +46,12 @@ def _of_shape(kind: str, tensor: Tensor, dims: Any) -> Any:
 
 
 def _range(op: Any, tensor: Tensor, values: Any) -> Any:
-    start, limit, delta = (v.item() for v in values)
+    numbers: list[Any] = [v.item() for v in values]
+    start, limit, delta = numbers
     if not delta or abs((limit - start) / delta) > _LARGEST:
         return None
-    return np.arange(start, limit, delta, tensor._dtype.storage)
+    arange: Any = np.arange
+    return arange(start, limit, delta, tensor._dtype.storage)
 
 
 def _fill(op: Any, tensor: Tensor, values: Any) -> Any:
