@@ -23,7 +23,8 @@ def plain_value(tensor: Any) -> np.ndarray[Any, Any] | None:
     op = tensor._op
     kind = op.type
     if kind == "Const":
-        return op.attrs["value"]  # type: ignore[no-any-return]
+        value: np.ndarray[Any, Any] = op.attrs["value"]
+        return value
     if kind in ("Shape", "Size", "Rank"):
         return _of_shape(kind, tensor, op._inputs[0]._dims)
     if kind not in _RULES:
@@ -31,7 +32,8 @@ def plain_value(tensor: Any) -> np.ndarray[Any, Any] | None:
     values = [plain_value(t) for t in op._inputs]
     if not values or any(v is None for v in values):
         return None
-    return _RULES[kind](op, tensor, values)
+    found: np.ndarray[Any, Any] | None = _RULES[kind](op, tensor, values)
+    return found
 
 
 def _of_shape(kind: str, tensor: Tensor, dims: Any) -> Any:
