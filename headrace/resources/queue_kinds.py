@@ -86,11 +86,12 @@ class PaddingFIFOQueue(Queue):
             raise invalid("shape <unknown> must have known rank.")
 
     def _join(self, parts: list[np.ndarray[Any, Any]], i: int) -> np.ndarray[Any, Any]:
-        size = tuple(np.max([p.shape for p in parts], axis=0, initial=0)) if parts[0].ndim else ()
+        size = tuple(map(max, zip(*[p.shape for p in parts], strict=True)))
         storage = self.types[i].storage
         out = np.full((len(parts), *size), b"" if storage.hasobject else False, storage)
         for k, part in enumerate(parts):
-            out[(k, *map(slice, part.shape))] = part
+            corner: Any = (k, *[slice(d) for d in part.shape])
+            out[corner] = part
         return out
 
     def check_same(self, other: Queue, op_type: str) -> None:

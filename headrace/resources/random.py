@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -50,3 +51,22 @@ def advanced(lanes: Any, blocks: Any) -> Any:
         out.append((total & _MASK).astype(np.uint32))
         carry = total >> np.uint64(32)
     return jnp.stack(out)
+
+
+def words(seed: int, seed2: int) -> Iterator[int]:
+    """Yields the 32-bit words of a stream one by one, for host code that needs a few at a time.
+
+    Args:
+      seed: The graph-level seed.
+      seed2: The op-level seed; both 0 mean seeds from the operating system.
+    """
+    state = RandomState(seed, seed2)
+    while True:
+        a, b, c, d = state.lanes().tolist()
+        low, high = state.key.tolist()
+        for _ in range(10):
+            first, second = a * 0xD2511F53, c * 0xCD9E8D57
+            a, b, c, d = (second >> 32) ^ b ^ low, second & _MASK, (first >> 32) ^ d ^ high, first & _MASK
+            low, high = (low + 0x9E3779B9) & _MASK, (high + 0xBB67AE85) & _MASK
+        yield from (a, b, c, d)
+        state.skip(1)

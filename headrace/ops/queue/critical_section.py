@@ -17,7 +17,6 @@ from headrace.graph import (
 )
 from headrace.graph.default import prepend_name_scope
 from headrace.opdef import raw
-from headrace.ops.flow.group import group, tuple_
 
 # Collections: the critical sections of a graph, and what they execute.
 _SECTIONS = "critical_sections"
@@ -103,7 +102,7 @@ class CriticalSection:
             if outside:
                 # The turn begins when all that the function uses is there.
                 with graph.control_dependencies(None):
-                    ready = group(*[t.op for t in outside])
+                    ready = NAMES["group"](*[t.op for t in outside])
                 lock.op._add_control_inputs([ready])
             if any(self._is_own(t) for t in used):
                 raise ValueError(
@@ -122,7 +121,7 @@ class CriticalSection:
                     v if hasattr(v, "op") or isinstance(v, Operation) else w
                     for v, w in zip(flat, values, strict=True)
                 ]
-                together = tuple_(parts)
+                together = NAMES["tuple"](parts)
             with control_dependencies([over]):
                 out = nest.pack_sequence_as(result, [_identity(v) for v in together])
             graph.add_to_collection(
@@ -151,4 +150,4 @@ class CriticalSection:
 
 
 def _identity(value):
-    return group(value) if isinstance(value, Operation) else NAMES["identity"](value)
+    return NAMES["group"](value) if isinstance(value, Operation) else NAMES["identity"](value)

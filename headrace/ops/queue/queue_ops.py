@@ -6,12 +6,9 @@ import numpy as np
 
 from headrace import errors, shapes
 from headrace.opdef import OPS, op, raw
-from headrace.ops.random import philox
 from headrace.resources.queue import Queue, invalid, numbered, type_name
 from headrace.resources.queue_kinds import PaddingFIFOQueue, PriorityQueue, RandomShuffleQueue
-
-_WORDS = 64  # blocks of random words made at a time
-
+from headrace.resources.random import words
 
 # -- making queues -------------------------------------------------------------------------------------------
 
@@ -40,13 +37,6 @@ def _made(cls, container, shared_name, ctx, *arguments):
     return found
 
 
-def _words(seed, seed2):
-    key, counter = philox.state_from_seeds(*((seed, seed2) if seed or seed2 else philox.fresh_seeds()))
-    while True:
-        yield from philox.words(key, counter, _WORDS * philox.BLOCK_WORDS).tolist()
-        counter = philox.advance(counter, _WORDS)
-
-
 def _fifo(*, component_types, shapes, capacity, container, shared_name, ctx):
     return _made(Queue, container, shared_name, ctx, component_types, shapes, capacity)
 
@@ -62,7 +52,7 @@ def _priority(*, component_types, shapes, capacity, container, shared_name, ctx)
 def _shuffle(
     *, component_types, shapes, capacity, min_after_dequeue, seed, seed2, container, shared_name, ctx
 ):
-    rest = (component_types, shapes, capacity, min_after_dequeue, _words(seed, seed2), (seed, seed2))
+    rest = (component_types, shapes, capacity, min_after_dequeue, words(seed, seed2), (seed, seed2))
     return _made(RandomShuffleQueue, container, shared_name, ctx, *rest)
 
 
