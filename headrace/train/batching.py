@@ -14,6 +14,7 @@ from headrace.ops.queue.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffle
 from headrace.tensor_shape import TensorShape
 from headrace.train.producers import summarize_fullness
 from headrace.train.queue_runner import QueueRunner, add_queue_runner
+from headrace.train.sparse_batching import StoredSparse
 
 # -- what is batched -----------------------------------------------------------------------------------------
 
@@ -42,6 +43,23 @@ class _Examples:
         elif any(isinstance(s, Mapping) for s in sources):
             raise TypeError("values must be a sequence.")
         self.tensors = [[_as_tensor(t) for t in source] for source in sources]
+        self._sparse = StoredSparse()
+
+    def store_sparse(self, enqueue_many: bool, keep_input: Any) -> None:
+        """Puts numbers in the place of SparseTensors, which queues can't hold.
+
+        Raises:
+          ValueError: The sources differ in which components are sparse.
+        """
+        first = self.tensors[0]
+        for other in self.tensors[1:]:
+            if any(
+                isinstance(a, SparseTensor) != isinstance(b, SparseTensor)
+                for a, b in zip(first, other, strict=False)
+            ):
+                raise ValueError(f"Inconsistent SparseTensors list: {first} vs. {other}")
+        if any(isinstance(t, SparseTensor) for t in self.tensors[0]):
+            self.tensors = [self._sparse.store(t, enqueue_many, keep_input) for t in self.tensors]
 
     def types(self) -> list[Any]:
         """Returns the components' types, which must be the same for all threads."""
@@ -72,6 +90,7 @@ class _Examples:
 
     def as_given(self, batch: Any) -> Any:
         """Returns a batch in the form of the examples: a dictionary, a list or one tensor."""
+        batch = self._sparse.restore(batch)
         if self._keys is None:
             return batch
         parts = batch if isinstance(batch, (list, tuple)) else [batch]
@@ -79,11 +98,7 @@ class _Examples:
 
 
 def _as_tensor(value: Any) -> Any:
-    if isinstance(value, SparseTensor):
-        raise NotImplementedError(
-            "Batches of SparseTensors are not supported: batch serialized examples, and parse the batch"
-        )
-    return convert_to_tensor(value)
+    return value if isinstance(value, SparseTensor) else convert_to_tensor(value)
 
 
 def _flag(keep_input: Any, enqueue_many: bool) -> Any:
@@ -139,6 +154,7 @@ def _in_order(
     with name_scope(name, default_name, [*_flat(sources), keep_input]) as scope:
         examples = _Examples(sources)
         keep_input = _flag(keep_input, enqueue_many)
+        examples.store_sparse(enqueue_many, keep_input)
         types, shapes = examples.types(), examples.shapes(shapes, enqueue_many)
         kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
         queue = kind(capacity=capacity, dtypes=types, shapes=shapes, shared_name=shared_name)
@@ -330,6 +346,7 @@ def _shuffled(
             )
         examples = _Examples(sources)
         keep_input = _flag(keep_input, enqueue_many)
+        examples.store_sparse(enqueue_many, keep_input)
         types, shapes = examples.types(), examples.shapes(shapes, enqueue_many)
         queue = RandomShuffleQueue(
             capacity=capacity,

@@ -174,3 +174,20 @@ REFUSED = [
 def test_what_is_refused(make, kind, message):
     with pytest.raises(kind, match=message):
         make(tf.constant([1, 2, 3]), tf.placeholder(tf.float32))
+
+
+def test_batches_of_sparse_tensors():
+    number = tf.cast(tf.train.range_input_producer(4, shuffle=False).dequeue(), tf.int64)
+    row = tf.SparseTensor([[0, number]], [tf.cast(number, tf.float32)], [1, 4])
+    rows, numbers = tf.train.batch([row, number], 3)
+    with tf.Session() as session:
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coord)
+        session.run([rows, numbers])
+        value, which = session.run([rows, numbers])
+        coord.request_stop()
+        coord.join(threads, stop_grace_period_secs=20)
+    assert which.tolist() == [3, 0, 1]
+    assert value.indices.tolist() == [[0, 0, 3], [1, 0, 0], [2, 0, 1]]
+    assert value.values.tolist() == [3.0, 0.0, 1.0]
+    assert value.dense_shape.tolist() == [3, 1, 4]
