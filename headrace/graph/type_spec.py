@@ -9,7 +9,7 @@ import numpy as np
 from headrace.dtypes import DType, as_dtype, float32, int64
 from headrace.export import export, export_value
 from headrace.graph.indexed_slices import IndexedSlices
-from headrace.graph.sparse_tensor import SparseTensor
+from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.tensor import Tensor
 from headrace.tensor_shape import TensorShape, dimension_value
 
@@ -290,6 +290,18 @@ class SparseTensorSpec(TypeSpec):
     def __init__(self, shape: Any = None, dtype: Any = float32):
         self._shape = TensorShape(shape)
         self._dtype = as_dtype(dtype)
+
+    @classmethod
+    def from_value(cls, value: Any) -> SparseTensorSpec:
+        """Returns the description of a SparseTensor or SparseTensorValue.
+
+        Raises:
+          TypeError: It is neither.
+        """
+        if not isinstance(value, (SparseTensor, SparseTensorValue)):
+            raise TypeError("Expected SparseTensor or SparseTensorValue")
+        sparse = SparseTensor.from_value(value)
+        return cls(sparse.shape, sparse.dtype)
 
     @property
     def shape(self) -> TensorShape:

@@ -61,6 +61,8 @@ def sparse_to_dense_host(sparse_indices, output_shape, sparse_values, default_va
         spot = ",".join(map(str, row))
         if any(not 0 <= r < d for r, d in zip(row, dims, strict=True)):
             limit = ",".join(map(str, dims))
+            if not validate_indices:
+                invalid(f"Indices are not valid (out of bounds).  Shape: [{limit}]")
             invalid(f"indices[{i}] = [{spot}] is out of bounds: need 0 <= index < [{limit}]")
         if validate_indices and i and row <= listed[i - 1]:
             if row == listed[i - 1]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from headrace import shapes
@@ -51,10 +53,15 @@ def sparse_add_host(a_indices, a_values, a_shape, b_indices, b_values, b_shape, 
     rows, values = [], []
     for row, (i, j) in _merged(a_indices, b_indices):
         total = (zero if i is None else a_values[i]) + (zero if j is None else b_values[j])
-        if abs(total) >= thresh:
+        # Only real sums are held against the threshold; what is in one of the two stays.
+        if i is None or j is None or abs(total) >= thresh:
             rows.append(row)
             values.append(total)
-    return np.array(rows, np.int64).reshape(-1, len(a_shape)), np.array(values, a_values.dtype), a_shape
+    return (
+        np.array(rows, np.int64).reshape(len(rows), len(a_shape)),
+        np.array(values, a_values.dtype),
+        a_shape,
+    )
 
 
 @SparseAdd.grad
@@ -130,7 +137,7 @@ def _extreme(name, pick, types):
             pick(zero if i is None else a_values[i], zero if j is None else b_values[j])
             for _, (i, j) in merged
         ]
-        rows = np.array([row for row, _ in merged], np.int64).reshape(-1, len(a_shape))
+        rows = np.array([row for row, _ in merged], np.int64).reshape(len(merged), len(a_shape))
         return rows, np.array(values, a_values.dtype)
 
     @made.cases
@@ -175,12 +182,8 @@ def _reduced(name, compute, types, **options):
         dims, axes = ctx.as_shape("input_shape"), ctx.constant("reduction_axes")
         if dims is None or axes is None or None in dims:
             return None
-        for axis in np.ravel(axes).tolist():
-            if not -len(dims) <= axis < len(dims):
-                raise ValueError(
-                    f"Invalid reduction dimension {axis}, for input with {len(dims)} dimensions."
-                )
-        gone = {int(a) % len(dims) for a in np.ravel(axes)}
+        # What is out of bounds, the kernel refuses; here it only goes by the remainder.
+        gone = {int(math.fmod(a + len(dims), len(dims))) for a in np.ravel(axes) if dims}
         return tuple(1 if i in gone else d for i, d in enumerate(dims) if keep_dims or i not in gone)
 
     def groups(input_indices, input_values, input_shape, reduction_axes, keep_dims):
@@ -228,7 +231,7 @@ def _reduced(name, compute, types, **options):
         found, dims = groups(input_indices, input_values, input_shape, reduction_axes, keep_dims)
         rows = sorted(found)
         values = np.array([found[row] for row in rows], input_values.dtype)
-        return np.array(rows, np.int64).reshape(-1, len(dims)), values, np.array(dims, np.int64)
+        return np.array(rows, np.int64).reshape(len(rows), len(dims)), values, np.array(dims, np.int64)
 
     @dense.cases
     def cases(case):
@@ -346,9 +349,12 @@ def sparse_add(a, b, threshold=None, thresh=None):
         indices, values, dense_shape = raw.SparseAdd(
             a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, threshold
         )
-        known = a.shape
-        if known.is_fully_defined():
-            dense_shape = known.as_list()
+        known, other = a.shape, b.shape
+        known.assert_is_compatible_with(other)
+        if known.ndims is not None and other.ndims is not None:
+            dims = shapes.broadcast(tuple(known.as_list()), tuple(other.as_list()))
+            if None not in dims:
+                dense_shape = list(dims)
         return SparseTensor(indices, values, dense_shape)
     sparse, dense = (as_sparse(a), b) if is_sparse(a) else (as_sparse(b), a)
     return raw.SparseTensorDenseAdd(sparse.indices, sparse.values, sparse.dense_shape, dense)

@@ -16,6 +16,7 @@ from headrace.opdef.plain_values import plain_value
 from headrace.opdef.strings import invalid
 from headrace.ops.sparse.checks import check_counts, check_parts, check_sizes, shown
 from headrace.ops.sparse.names import renamed
+from headrace.shapes import merge_dim, with_rank
 
 SparseReorder = op("""
     SparseReorder(input_indices: int64, input_values: T, input_shape: int64)
@@ -109,9 +110,10 @@ def sparse_reshape_host(input_indices, input_shape, new_shape):
                 "non-zero"
             )
         if total % known:
+            taken = tuple(1 if d == -1 else d for d in new)
             invalid(
                 f"Input to reshape is a SparseTensor with {total} dense values, but the requested shape requires a "
-                f"multiple of {known}."
+                f"multiple of {known}. input_shape={shapes.to_text(tuple(old))} output_shape={shapes.to_text(taken)}"
             )
         new[new.index(-1)] = total // known
     if math.prod(new) != total:
@@ -240,12 +242,11 @@ SparseConcat = op("""
 
 @SparseConcat.shape
 def sparse_concat_shape(indices, values, shapes):
-    rank = None
-    rows = 0
+    rank, rows = None, 0
     for x in indices:
-        n = None if x is None else x[0]
+        n, columns = with_rank(x, 2)
         rows = None if n is None or rows is None else rows + n
-        rank = x[1] if x is not None and x[1] is not None else rank
+        rank = merge_dim(rank, columns)
     return [(rows, rank), (rows,), (rank,)]
 
 
@@ -315,7 +316,8 @@ def sparse_split_host(split_dim, indices, values, shape, *, num_split):
     rank = len(shape)
     if not -rank <= axis < rank:
         invalid(f"Input split_dim should be between 0 and rank ({rank}), got {axis}")
-    axis %= rank
+    if axis < 0:  # TensorFlow lets it pass at first and then reads beside the sizes
+        invalid(f"num_dim must be in the interval [0, {rank})")
     total = int(shape[axis])
     if not 1 <= num_split <= total:
         invalid(
@@ -555,9 +557,9 @@ def sparse_concat(
     )
     known = [s.shape for s in sp_inputs]
     if not expand and all(k.is_fully_defined() for k in known):
-        whole = known[0].as_list()
-        whole[axis] = sum(k.as_list()[axis] for k in known)
-        dense_shape = NAMES["constant"](np.array(whole, np.int64))
+        whole = np.array(known[0].as_list(), np.int64)
+        whole[axis] = sum(k.as_list()[axis] for k in known[1:]) + whole[axis]
+        dense_shape = NAMES["constant"](whole)
     return SparseTensor(indices, values, dense_shape)
 
 

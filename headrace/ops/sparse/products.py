@@ -9,7 +9,7 @@ from headrace.dtypes import as_dtype
 from headrace.export import NAMES
 from headrace.graph import Tensor, name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse
-from headrace.lazy import jnp
+from headrace.lazy import jnp, lax
 from headrace.opdef import convert_to_tensor, export, op, raw
 from headrace.opdef.strings import invalid
 from headrace.ops.sparse.checks import check_prefixed, check_sizes
@@ -43,7 +43,7 @@ def _multiply(xp, a_indices, a_values, a_shape, b, adjoint_a, adjoint_b):
     n = int(a_shape[0])
     if adjoint_a:
         rows, columns, n = columns, rows, int(a_shape[1])
-        values = xp.conj(values) if xp.iscomplexobj(values) else values
+        # Complex values are not conjugated, whatever the attr's name says: so TensorFlow has it.
     if adjoint_b:
         b = xp.conj(b.T) if xp.iscomplexobj(b) else b.T
     return rows, values[:, None] * b[columns], (n, b.shape[1])
@@ -99,6 +99,8 @@ def sparse_matmul_lower(a_indices, a_values, a_shape, b, *, adjoint_a, adjoint_b
 @SparseTensorDenseMatMul.grad
 def sparse_matmul_grad(op, dy):
     indices, values, dense_shape, b = op.inputs
+    if values.dtype.is_complex:
+        raise NotImplementedError("SparseTensorDenseMatMul op does not support complex gradients.")
     adjoint_a, adjoint_b = op.attrs["adjoint_a"], op.attrs["adjoint_b"]
     to_b = raw.SparseTensorDenseMatMul(indices, values, dense_shape, dy, adjoint_a=not adjoint_a)
     if adjoint_b:
@@ -190,6 +192,7 @@ def sparse_dense_add_cases(case):
 
 
 def _cwise(kind, compute):
+    divides = kind == "Div"
     made = op(f"""
         SparseDenseCwise{kind}(sp_indices: int64, sp_values: T, sp_shape: int64, dense: T) -> (output: T)
           T: {_NUMBERS}
@@ -226,16 +229,26 @@ def _cwise(kind, compute):
             if ((sp_indices < 0) | (sp_indices >= sp_shape)).any():
                 invalid("Provided indices are out-of-bounds w.r.t. dense side with broadcasted shape")
             places = tuple(sp_indices[:, i] for i in range(len(sp_shape)))
-            if not places:
-                return compute(sp_values, spread).astype(sp_values.dtype)
-            return compute(sp_values, spread[places]).astype(sp_values.dtype)
+            there = spread[places] if places else spread
+            if divides and sp_values.dtype.kind in "iu":
+                if not there.all():
+                    invalid("Integer division by zero")
+                quotient = np.floor_divide(sp_values, there)
+                inexact = sp_values % there != 0
+                return (quotient + (inexact & (quotient < 0))).astype(sp_values.dtype)
+            return compute(sp_values, there).astype(sp_values.dtype)
 
     @made.lower(static="sp_shape")
     def lower(sp_indices, sp_values, sp_shape, dense, *, ctx):
         spread = here(jnp, sp_indices, sp_values, sp_shape, dense)
         ctx.check(jnp.all((sp_indices >= 0) & (sp_indices < sp_shape)), "an index is out of bounds")
         places = tuple(sp_indices[:, i] for i in range(len(sp_shape)))
-        return compute(sp_values, spread[places] if places else spread).astype(sp_values.dtype)
+        there = spread[places] if places else spread
+        if divides and jnp.issubdtype(sp_values.dtype, jnp.integer):
+            ctx.check(jnp.all(there != 0), "integer division by zero")
+            # Integers are divided as C does it, rounding toward zero.
+            return lax.div(sp_values, jnp.where(there == 0, jnp.ones_like(there), there))
+        return compute(sp_values, there).astype(sp_values.dtype)
 
     @made.cases
     def cases(case):
