@@ -20,7 +20,7 @@ def _is_row(value: Any) -> bool:
 
 
 def is_composite(value: Any) -> bool:
-    """Whether a value is one thing to the user but tensors to the graph: a SparseTensor, a RaggedTensor, a TensorArray."""
+    """Whether a value is one thing to the user but tensors to the graph: a sparse or ragged tensor, a TensorArray."""
     if hasattr(value, "_is_composite_tensor"):
         return hasattr(value, "dense_shape") or hasattr(value, "_component_tensors")
     return hasattr(type(value), "_from_components") and hasattr(value, "flow")

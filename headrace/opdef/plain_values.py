@@ -23,8 +23,7 @@ def plain_value(tensor: Any) -> np.ndarray[Any, Any] | None:
     op = tensor._op
     kind = op.type
     if kind == "Const":
-        value: np.ndarray[Any, Any] = op.attrs["value"]
-        return value
+        return np.asarray(op.attrs["value"])
     if kind in ("Shape", "Size", "Rank"):
         return _of_shape(kind, tensor, op._inputs[0]._dims)
     if kind not in _RULES:
@@ -36,7 +35,7 @@ def plain_value(tensor: Any) -> np.ndarray[Any, Any] | None:
     return found
 
 
-def _of_shape(kind: str, tensor: Tensor, dims: Any) -> Any:
+def _of_shape(kind: str, tensor: Tensor, dims: Any) -> np.ndarray[Any, Any] | None:
     if dims is None:
         return None
     storage = tensor._dtype.storage

@@ -52,6 +52,7 @@ def _dims(shape):
 @ParseExample.shape
 def parse_example_shape(serialized, names, sparse_keys, dense_keys, dense_defaults, *, Nsparse, dense_shapes):
     (batch,) = shapes.with_rank(serialized, 1)
+    shapes.with_rank(names, 1)
     dense = [shapes.concatenate((batch,), _dims(s)) for s in dense_shapes]
     return [(None, 2)] * Nsparse + [(None,)] * Nsparse + [(2,)] * Nsparse + dense
 
@@ -114,7 +115,7 @@ def _dense(features, key, dtype, dims, default, where, wrong_size):
     if kind is None:
         if is_sequence:
             return np.empty((0, *dims[1:]), dtype.storage)
-        if default.size == 0 and math.prod(dims):
+        if default.size == 0:
             invalid(
                 f"{where[0]}Feature: {key} (data type: {_SPELT[dtype.name]}) is required but could not be found."
             )
@@ -139,6 +140,30 @@ def _sparse(features, key, dtype, error):
     return _array(values, dtype)
 
 
+def _check_scalars(name, keys):
+    for i, key in enumerate(keys):
+        if key.size != 1:
+            invalid(f"Expected {name}[{i}] to be a scalar, got shape: {shapes.to_text(key.shape)}")
+
+
+def _check_defaults(defaults, dense_shapes):
+    """A default has its feature's shape; one for rows of any length has one element; an empty one is none."""
+    for i, (default, shape) in enumerate(zip(defaults, dense_shapes, strict=True)):
+        dims = _dims(shape)
+        if dims and dims[0] is None:
+            if default.size != 1:
+                invalid(
+                    f"dense_shape[{i}] is a variable length shape: {shapes.to_text(dims)}, therefore "
+                    f"def_value[{i}] must contain a single element (the padding element).  But its shape is: "
+                    f"{shapes.to_text(default.shape)}"
+                )
+        elif default.size and not shapes.compatible(dims, default.shape):
+            invalid(
+                f"def_value[{i}].shape() == {shapes.to_text(default.shape)} is not compatible with "
+                f"dense_shapes_[{i}] == {shapes.to_text(dims)}"
+            )
+
+
 @ParseExample.host
 def parse_example_host(
     serialized,
@@ -151,6 +176,14 @@ def parse_example_host(
     Tdense,
     dense_shapes,
 ):
+    for name, part in (("serialized", serialized), ("names", names)):
+        if part.ndim != 1:
+            invalid(f"Expected {name} to be a vector, got shape: {shapes.to_text(part.shape)}")
+    if len(names) not in (0, len(serialized)):
+        invalid(f"Expected len(names) == len(serialized), but got: {len(names)} vs. {len(serialized)}")
+    _check_scalars("sparse_keys", sparse_keys)
+    _check_scalars("dense_keys", dense_keys)
+    _check_defaults(dense_defaults, dense_shapes)
     messages = [_message(s) for s in flat(serialized)]
     labels = [s.decode("utf-8", "replace") for s in flat(names)] or ["<unknown>"] * len(messages)
     n = len(messages)
@@ -204,6 +237,9 @@ def _stacked(rows, dims, dtype, default):
 def parse_single_example_host(
     serialized, dense_defaults, *, sparse_keys, dense_keys, sparse_types, Tdense, dense_shapes
 ):
+    if serialized.ndim:
+        invalid(f"Expected serialized to be a scalar, got shape: {shapes.to_text(serialized.shape)}")
+    _check_defaults(dense_defaults, dense_shapes)
     features = _message(serialized.item())
     sparse = [[], [], []]
     for key, dtype in zip(sparse_keys, sparse_types, strict=True):
