@@ -104,7 +104,7 @@ def unravel_index_shape(indices, dims):
 
 def _unravel(indices, dims, xp):
     if dims.ndim != 1:
-        invalid("dims must be a vector")
+        invalid(f'The indices can only be 1-D, got "{shown(dims.shape)}"')
     if indices.ndim > 1:
         invalid(f'The indices can only be scalar or vector, got "{shown(indices.shape)}"')
     out = []
@@ -124,7 +124,8 @@ def unravel_index_host(indices, dims):
 
 
 @UnravelIndex.lower
-def unravel_index_lower(indices, dims):
+def unravel_index_lower(indices, dims, *, ctx):
+    ctx.check((dims != 0).all(), "Input dims cannot contain a dim of zero")
     return _unravel(jnp.asarray(indices), jnp.asarray(dims), jnp)
 
 

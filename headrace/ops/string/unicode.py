@@ -11,7 +11,7 @@ import numpy as np
 from headrace.dtypes import as_dtype
 from headrace.opdef import export, op, raw
 from headrace.opdef.strings import attr_text, each, flat, invalid, strings
-from headrace.shapes import unchanged, with_rank
+from headrace.shapes import to_text, unchanged, with_rank
 
 _ERRORS = """
       input_encoding: string
@@ -158,6 +158,8 @@ def unicode_decode_with_offsets_host(
 def unicode_encode_shape(input_values, input_splits):
     with_rank(input_values, 1)
     (n,) = with_rank(input_splits, 1)
+    if n == 0:
+        raise ValueError("Negative dimension size caused by subtracting 1 from 0")
     return (None if n is None else n - 1,)
 
 
@@ -174,7 +176,15 @@ def unicode_encode_host(input_values, input_splits, *, errors, output_encoding, 
             elif errors == "replace":
                 yield replacement_char
 
-    ends = input_splits.tolist()
+    for name, part in (("input_values", input_values), ("input_splits", input_splits)):
+        if part.ndim != 1:
+            invalid(f"{name} must be a vector, got shape {to_text(part.shape)}")
+    if not input_splits.size:
+        invalid("input_splits must not be empty")
+    # The first split is not looked at, and one that goes back makes an empty string.
+    ends = list(itertools.accumulate([0, *input_splits.tolist()[1:]], max))
+    if ends[-1] > len(input_values):
+        invalid(f"input_splits must be in [0, {len(input_values)}], not {ends[-1]}")
     rows = [input_values[a:b].tolist() for a, b in itertools.pairwise(ends)]
     return strings([_encode(allowed(row), output_encoding) for row in rows], (len(rows),))
 
