@@ -91,6 +91,13 @@ def _forward(name, operands, results, types, reserves):
 
     @made.lower
     def lower(x, scale, offset, mean, variance, *, epsilon, data_format, is_training):
+        for what, values in (("mean", mean), ("variance", variance)):
+            if is_training and values.size:
+                shown = to_text(values.shape)
+                raise InvalidArgumentError(None, None, f"estimated_{what} must be empty for training{shown}")
+            if values.ndim != 1:
+                shown = to_text(values.shape)
+                raise InvalidArgumentError(None, None, f"estimated_{what} must be 1-dimensional{shown}")
         out = _normalize(x, scale, offset, mean, variance, epsilon, data_format, is_training)
         return (*out, jnp.zeros((), scale.dtype)) if reserves == 3 else out
 
@@ -203,15 +210,24 @@ def _backward(name, operands, results, types):
     """, grad=second_gradient)  # fmt: skip
 
     @made.shape
-    def shape(y_backprop, x, scale, *_, data_format, is_training):
+    def shape(y_backprop, x, scale, mean, variance, *_, data_format, is_training):
         c = data_format.index("C")
         dims = with_rank(y_backprop, 4)
-        channels = merge_dim(merge_dim(dims[c], with_rank(x, 4)[c]), with_rank(scale, 1)[0])
+        channels = merge_dim(dims[c], with_rank(x, 4)[c])
+        for vector in (scale, mean, variance):
+            channels = merge_dim(channels, with_rank(vector, 1)[0])
         reserved = (0,) if is_training else (channels,)
         return [(*dims[:c], channels, *dims[c + 1 :]), (channels,), (channels,), reserved, reserved]
 
     @made.lower
     def lower(y_backprop, x, scale, mean, variance, *_, epsilon, data_format, is_training):
+        if y_backprop.shape != x.shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"x and y_backprop must have the same shape, but have {to_text(x.shape)} and "
+                f"{to_text(y_backprop.shape)}",
+            )
         out = _gradient(y_backprop, x, scale, mean, variance, epsilon, data_format, is_training)
         reserved = jnp.zeros((0,) if is_training else scale.shape, scale.dtype)
         return (*out, reserved, reserved)

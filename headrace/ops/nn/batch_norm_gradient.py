@@ -19,7 +19,11 @@ def second_gradient(op, *grads):
     graph = get_default_graph()
     start = len(graph._ops)
     first = _training if op.attrs["is_training"] else _inference
-    targets = first(dy, x, scale, mean, variance, op.attrs["epsilon"], op.attrs["data_format"])
+    wide_x, wide_dy = public.cast(x, scale.dtype), public.cast(dy, scale.dtype)
+    dx, dscale, doffset = first(
+        wide_dy, wide_x, scale, mean, variance, op.attrs["epsilon"], op.attrs["data_format"]
+    )
+    targets = public.cast(dx, x.dtype), dscale, doffset
     recorded = graph._ops[start:]
     found = tape_gradients(targets, [dy, x, scale], grads[:3], recorded)
     return [*found, *[None] * (len(op.inputs) - 3)]

@@ -124,7 +124,7 @@ BiasAddGrad = op("""
 
 @BiasAddGrad.shape
 def bias_add_grad_shape(out_backprop, *, data_format):
-    with_rank_at_least(out_backprop, 2)
+    with_rank_at_least(out_backprop, 3 if data_format == "NCHW" else 2)
     return (None,) if out_backprop is None else (out_backprop[channel_axis(len(out_backprop), data_format)],)
 
 

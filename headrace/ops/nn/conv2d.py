@@ -12,7 +12,7 @@ from headrace.opdef import op, raw
 from headrace.ops.nn import interpreted
 from headrace.ops.nn.conv_lowering import Convolution
 from headrace.ops.nn.names import public, renamed
-from headrace.ops.nn.windows import channel_axis, check_unit, spatial_axes, windowed_shape
+from headrace.ops.nn.windows import channel_axis, check_explicit, check_unit, spatial_axes, windowed_shape
 from headrace.shapes import to_text, with_rank
 
 _ATTRS = """
@@ -46,6 +46,7 @@ def conv2d_shape(input, filter, *, strides, padding, explicit_paddings, data_for
             raise ValueError(
                 f"Conv2D requires the {what[:-1]} attribute to contain 4 values, but got: {len(values)}"
             )
+    check_explicit(padding, explicit_paddings, data_format)
     c = channel_axis(data_format)
     if x[c] is not None and cin is not None and (cin == 0 or x[c] % cin):
         raise ValueError(f"Depth of input ({x[c]}) is not a multiple of input depth of filter ({cin})")

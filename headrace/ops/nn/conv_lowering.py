@@ -34,6 +34,12 @@ class Convolution:
         self.axes = spatial_axes(data_format)
         self.strides = spatial(strides, data_format)
         self.dilations = spatial(dilations, data_format)
+        for s in self.strides:
+            if s < 1:
+                raise InvalidArgumentError(None, None, f"Stride must be > 0, but got {s}")
+        for d in self.dilations:
+            if d < 1:
+                raise InvalidArgumentError(None, None, f"Dilation rate must be >= 1, but got {d}")
         self.input_shape = tuple(int(d) for d in input_shape)
         self.filter_shape = tuple(int(d) for d in filter_shape)
         self.kernel = self.filter_shape[:-2]

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from headrace.errors import OutOfRangeError, UnimplementedError
 from headrace.export import export
 from headrace.lazy import jnp, lax
 from headrace.opdef import op, raw
@@ -32,12 +33,32 @@ def _places(size, kernel, stride, rate, padding):
     return max(0, -(-(size - (kernel - 1) * rate - 1 + 1) // stride))
 
 
+def _check(**attrs):
+    """Refuses windows that slide over the batch or the depth, or that are none."""
+    for name, values in attrs.items():
+        if len(values) != 4 or values[0] != 1 or values[3] != 1:
+            raise UnimplementedError(None, None, f"Only support {name} across space.")
+        if min(values) < 1:
+            raise OutOfRangeError(None, None, f"{name} is out of range.")
+
+
 @ExtractImagePatches.shape
 def extract_image_patches_shape(images, *, ksizes, strides, rates, padding):
+    try:
+        _check(ksizes=ksizes, strides=strides, rates=rates)
+    except (UnimplementedError, OutOfRangeError):
+        if min(strides[1:3]) < 1:
+            raise ValueError(f"Stride must be > 0, but got {min(strides[1:3])}") from None
+        return (None,) * 4  # the kernel refuses it
     n, height, width, depth = with_rank(images, 4)
     depth = None if depth is None else depth * ksizes[1] * ksizes[2]
     if height is None or width is None:
         return (n, None, None, depth)
+    if padding == "VALID":
+        for i, size in ((1, height), (2, width)):
+            left = size - (ksizes[i] - 1) * rates[i] - 1
+            if left + strides[i] < 0:
+                raise ValueError(f"Computed output size would be negative: {left // strides[i] + 1}")
     rows, columns = (
         _places(size, ksizes[i], strides[i], rates[i], padding) for i, size in ((1, height), (2, width))
     )
@@ -46,6 +67,7 @@ def extract_image_patches_shape(images, *, ksizes, strides, rates, padding):
 
 @ExtractImagePatches.lower
 def extract_image_patches_lower(images, *, ksizes, strides, rates, padding):
+    _check(ksizes=ksizes, strides=strides, rates=rates)
     n, *sizes, depth = images.shape
     kernel, steps, gaps = ksizes[1:3], strides[1:3], rates[1:3]
     rows, columns = (_places(*row, padding) for row in zip(sizes, kernel, steps, gaps, strict=True))

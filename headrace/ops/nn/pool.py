@@ -42,6 +42,10 @@ def pooled_shape(dims, ksize, strides, padding, data_format, rank=4):
             )
     out = list(windowed_shape(x, [ksize[i] for i in _space(data_format)], strides, padding, data_format))
     c = data_format.index("C")
+    for axis in "NC":
+        step = strides[data_format.index(axis)]
+        if step < 1:
+            raise ValueError(f"Stride must be > 0, but got {step}")
     if ksize[c] != 1 or strides[c] != 1:
         out[c] = (
             None if x[c] is None else -(-(x[c] if padding == "SAME" else x[c] - ksize[c] + 1) // strides[c])
@@ -159,6 +163,8 @@ MaxPoolV2 = op(f"""
 
 @MaxPoolV2.shape
 def max_pool_v2_shape(input, ksize, strides, *, padding, data_format, ctx):
+    with_rank(ksize, 1)
+    with_rank(strides, 1)
     size, step = ctx.constant("ksize"), ctx.constant("strides")
     if size is None or step is None:
         with_rank(input, 4)
@@ -263,6 +269,8 @@ def max_pool_grad_v2_shape(orig_input, orig_output, grad, ksize, strides):
 
 @MaxPoolGradV2.lower(static="ksize strides")
 def max_pool_grad_v2_lower(orig_input, orig_output, grad, ksize, strides, *, padding, data_format):
+    if orig_output.ndim != 4:
+        raise InvalidArgumentError(None, None, "tensor_out must be 4-dimensional")
     ksize, strides = _static_pair(ksize, strides)
     return max_pool_grad_lower(
         orig_input, orig_output, grad, ksize=ksize, strides=strides, padding=padding, data_format=data_format

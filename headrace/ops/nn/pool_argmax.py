@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
+from headrace.errors import UnimplementedError
 from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.nn import pool_lowering as lowering
 from headrace.ops.nn.pool import check_same, pooled_shape, windows_of
-from headrace.shapes import with_rank
+from headrace.shapes import merge, with_rank
 
 _WINDOW = """
       ksize: list(int) >= 4
@@ -90,7 +91,10 @@ def max_pool_grad_with_argmax_shape(input, grad, argmax):
 
 
 @MaxPoolGradWithArgmax.lower
-def max_pool_grad_with_argmax_lower(input, grad, argmax, *, include_batch_in_index):
+def max_pool_grad_with_argmax_lower(input, grad, argmax, *, ksize, strides, include_batch_in_index):
+    if ksize[0] != 1 or strides[0] != 1:
+        raise UnimplementedError(None, None, "Pooling is not yet supported on the batch dimension.")
+    check_same("argmax", argmax.shape, grad.shape)
     size = math.prod(input.shape)
     places = _in_batch(argmax, input.shape, include_batch_in_index)
     return jnp.zeros(size, grad.dtype).at[places.reshape(-1)].add(grad.reshape(-1)).reshape(input.shape)
@@ -120,6 +124,7 @@ MaxPoolGradGradWithArgmax = op(f"""
 
 @MaxPoolGradGradWithArgmax.shape
 def max_pool_grad_grad_with_argmax_shape(input, grad, argmax, *, ksize, strides, padding):
+    merge(input, grad)
     return pooled_shape(input, ksize, strides, padding, "NHWC")
 
 

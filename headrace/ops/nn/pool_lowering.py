@@ -46,12 +46,22 @@ class Windows:
         n, c = data_format.index("N"), data_format.index("C")
         if self.ksize[n] != 1 or self.strides[n] != 1:
             raise UnimplementedError(None, None, "Pooling is not yet supported on the batch dimension.")
+        if len(self.ksize) == 5 and (self.ksize[c] != 1 or self.strides[c] != 1):
+            raise UnimplementedError(None, None, "Pooling is not yet supported on the depth dimension.")
         if self.ksize[c] != 1 and any(k != 1 for i, k in enumerate(self.ksize) if i != c):
             raise UnimplementedError(
                 None,
                 None,
                 "MaxPooling supports exactly one of pooling across depth or pooling across width/height.",
             )
+
+        if self.ksize[c] != 1:
+            for number, what in ((self.shape[c] % self.ksize[c], "evenly divide the input depth"),
+                                 (self.ksize[c] - self.strides[c], "equal the depth stride")):  # fmt: skip
+                if number:
+                    raise UnimplementedError(
+                        None, None, f"Depthwise max pooling requires the depth window to {what}."
+                    )
 
     def offsets(self) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Yields the number and the place of every element of a window, in the order of the scan."""

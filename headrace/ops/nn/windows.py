@@ -72,6 +72,29 @@ def windowed_shape(
     return tuple(out)
 
 
+def check_explicit(padding: str, explicit: Any, data_format: str) -> None:
+    """Checks a flat list of explicit paddings.
+
+    Raises:
+      ValueError: There is one where there should be none, or it is none for this layout.
+    """
+    if padding != "EXPLICIT":
+        if explicit:
+            raise ValueError(
+                "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT"
+            )
+        return
+    wanted = 2 * len(data_format)
+    if len(explicit) != wanted:
+        raise ValueError(
+            f"explicit_paddings attribute must contain {wanted} values, but got: {len(explicit)}"
+        )
+    if any(p < 0 for p in explicit):
+        raise ValueError("All elements of explicit_paddings must be nonnegative")
+    if any(any(explicit_of(explicit, data_format.index(axis))) for axis in "NC"):
+        raise ValueError("Nonzero explicit padding in the batch or depth dimensions is not supported")
+
+
 def check_unit(values: Any, data_format: str, what: str) -> None:
     """Checks that nothing strides over the batch or the channels.
 
