@@ -8,9 +8,9 @@ from typing import Any
 from headrace.graph.indexed_slices import IndexedSlices
 
 
-def is_nested(value: Any) -> bool:
+def is_nested(seq: Any) -> bool:
     """Whether a value has leaves: a sequence other than a string, a dictionary, or a dictionary's values."""
-    return isinstance(value, Mapping) or _is_row(value)
+    return isinstance(seq, Mapping) or _is_row(seq)
 
 
 def _is_row(value: Any) -> bool:

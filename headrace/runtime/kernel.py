@@ -94,9 +94,16 @@ class Kernel:
 
     def __call__(self, step: Step, operands: list[Any]) -> Any:
         if self._program is not None:
+            try:
+                result = self._program(step, operands)
+            except errors.OpError:
+                raise
+            except Exception:
+                if self._may_check:
+                    self._check(operands)
+                raise
             if self._may_check:
                 self._check(operands)
-            result = self._program(step, operands)
         else:
             if self._anywhere:
                 operands = [v.on_host() if type(v) is StackedList else v for v in operands]

@@ -24,6 +24,9 @@ DIFFERENT = {
     "Operation": "made by ops alone",
     "Tensor": "made by ops alone",
     "Variable": "a reference or a resource variable is made, whose __init__ has the arguments",
+    "nn.rnn_cell.DeviceWrapper": "what TensorFlow lists as *args is spelt out",
+    "nn.rnn_cell.DropoutWrapper": "what TensorFlow lists as *args is spelt out",
+    "nn.rnn_cell.ResidualWrapper": "what TensorFlow lists as *args is spelt out",
     "errors.UnknownError": "made by a table of codes; no program gives it another",
 }
 
@@ -81,6 +84,7 @@ UNLISTED = {
     "app.flags",
     "flags",
     "test.mock",
+    "user_ops.my_fact",
 }
 
 # Names of modules inside TensorFlow, which `headrace.compat` serves from here.

@@ -118,7 +118,7 @@ def eager_py_func_grad(op, *dys):
 
 
 @export("py_function", "contrib.eager.py_func")
-def py_function(func=None, inp=None, Tout=None, name=None):
+def py_function(func, inp, Tout, name=None):
     """Returns what a Python function makes of tensors, each time a step runs; gradients flow through it.
 
     Inside the function tensors have values: `.numpy()`, Python's operators and TensorFlow's functions work at once.

@@ -19,7 +19,7 @@ PrintV2 = op("""
       stateful
 
     Writes a string to a stream: stdout, stderr, log(info), log(warning), log(error), or file:// and a path.
-""", grad=None)  # fmt: skip
+""")  # fmt: skip
 
 
 @PrintV2.shape

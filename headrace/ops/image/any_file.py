@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.dtypes import as_dtype
+from headrace.dtypes import as_dtype, uint8
 from headrace.export import export
 from headrace.graph import control_dependencies, name_scope
 from headrace.opdef import raw
@@ -28,7 +28,7 @@ def _is_png(contents):
 
 
 @export("image.decode_image", "io.decode_image")
-def decode_image(contents, channels=None, dtype="uint8", name=None, expand_animations=True):
+def decode_image(contents, channels=None, dtype=uint8, name=None, expand_animations=True):
     """Returns the pixels of a BMP, GIF, JPEG or PNG file.
 
     Args:

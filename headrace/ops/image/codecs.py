@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.dtypes import as_dtype
+from headrace.dtypes import as_dtype, int32, uint8
 from headrace.export import export
 from headrace.formats import bmp, gif, jpeg, png
 from headrace.opdef import op, raw
@@ -401,7 +401,7 @@ for _function in (decode_jpeg, decode_and_crop_jpeg):
 
 
 @export("image.extract_jpeg_shape", "io.extract_jpeg_shape")
-def extract_jpeg_shape(contents, output_type="int32", name=None):
+def extract_jpeg_shape(contents, output_type=int32, name=None):
     """Returns height, width and channels of a JPEG file, for which only its header is read.
 
     Args:
@@ -413,7 +413,7 @@ def extract_jpeg_shape(contents, output_type="int32", name=None):
 
 
 @export("image.decode_png", "io.decode_png")
-def decode_png(contents, channels=0, dtype="uint8", name=None):
+def decode_png(contents, channels=0, dtype=uint8, name=None):
     """Returns the pixels of a PNG file, of shape [height, width, channels].
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.dtypes import quint8
 from headrace.errors import InvalidArgumentError
 from headrace.export import export
 from headrace.opdef import op, raw
@@ -104,7 +105,7 @@ def quantized_relu_x_cases(case):
 
 
 @export("nn.quantized_relu_x")
-def quantized_relu_x(features, max_value, min_features, max_features, out_type="quint8", name=None):
+def quantized_relu_x(features, max_value, min_features, max_features, out_type=quint8, name=None):
     """Replaces negative floats by zero and large ones by `max_value`, in quantized numbers.
 
     Args:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.dtypes import qint32
 from headrace.export import export
 from headrace.opdef import op
 from headrace.ops.quantized import numbers
@@ -158,7 +159,7 @@ def quantized_conv2d(
     max_filter,
     strides,
     padding,
-    out_type="qint32",
+    out_type=qint32,
     dilations=[1, 1, 1, 1],
     name=None,
 ):

@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 
 from headrace.dtypes import as_dtype
+from headrace.formats.fingerprint import fingerprint64
 from headrace.graph import Tensor
 from headrace.graph.sparse_tensor import SparseTensor, is_sparse
 from headrace.opdef import export, op, raw
 from headrace.opdef.strings import invalid
-from headrace.ops.string.fingerprint import fingerprint64
 from headrace.shapes import to_text
 
 SparseCross = op("""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.dtypes import as_dtype
+from headrace.dtypes import as_dtype, string
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse
 from headrace.opdef import export, op, raw
 from headrace.opdef.strings import invalid
@@ -346,7 +346,7 @@ def deserialize_many_sparse_host(serialized_sparse, *, dtype):
 
 
 @export("serialize_sparse", "io.serialize_sparse")
-def serialize_sparse(sp_input, name=None, out_type="string"):
+def serialize_sparse(sp_input, name=None, out_type=string):
     """Returns a sparse tensor as a vector of three strings or variants.
 
     Args:
@@ -362,7 +362,7 @@ def serialize_sparse(sp_input, name=None, out_type="string"):
 
 
 @export("serialize_many_sparse", "io.serialize_many_sparse")
-def serialize_many_sparse(sp_input, name=None, out_type="string"):
+def serialize_many_sparse(sp_input, name=None, out_type=string):
     """Returns the rows of a sparse tensor as a matrix of three strings or variants each.
 
     Args:

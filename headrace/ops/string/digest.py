@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.export import export
+from headrace.formats.fingerprint import fingerprint64
 from headrace.opdef import op, raw
 from headrace.opdef.strings import attr_text, invalid
-from headrace.ops.string.fingerprint import fingerprint64
 from headrace.shapes import with_rank, with_rank_at_least
 
 Fingerprint = op("""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.formats.fingerprint import fingerprint64, murmur64, siphash
 from headrace.opdef import export, op, raw
 from headrace.opdef.strings import flat, invalid
-from headrace.ops.string.fingerprint import fingerprint64, murmur64, siphash
 from headrace.shapes import unchanged
 
 StringToHashBucketFast = op("""

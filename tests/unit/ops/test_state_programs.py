@@ -29,10 +29,11 @@ def test_program(name, program):
             if fails is not None:
                 with pytest.raises(fails, match=match):
                     sess.run(fetch, feed)
-                return
+                return None
             got = sess.run(fetch, feed)
             if gives is not None:
                 np.testing.assert_array_equal(got, gives)
+            return got
 
         program.function(step)
 
