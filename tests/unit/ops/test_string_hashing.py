@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.ops.string.fingerprint import fingerprint64, murmur64, siphash
+from headrace.formats.fingerprint import fingerprint64, murmur64, siphash
 from headrace.ops.string.regex import compiled
 
 FAST = {
