@@ -122,6 +122,7 @@ def add_loop(work: Functionalizer, loop: Loop, target: Target) -> None:
         "body": references[1],
         "output_shapes": (),
         "parallel_iterations": 10,
+        "_lower_using_switch_merge": True,  # its condition was a Switch's
     }
     node = target.add("While" if effects else "StatelessWhile", like, inputs, attrs, types, dims)
     entering = [c for op in loop.enters for c in work.controls(op)]

@@ -366,6 +366,7 @@ class Functionalizer:
             "then_branch": references[1],
             "else_branch": references[0],
             "output_shapes": (),
+            "_lower_using_switch_merge": True,  # its predicate was a Switch's
         }
         node = target.add(
             "If" if effects else "StatelessIf",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from headrace import errors, shapes
 from headrace.opdef import op, raw
 
@@ -17,6 +19,17 @@ class Optional:
 
     def __init__(self, components=None):
         self.components = components
+
+    def zeros_like(self):
+        """Returns an optional of zeros like the tensors; nothing for nothing."""
+        return Optional(None if self.components is None else tuple(_zeros(c) for c in self.components))
+
+
+def _zeros(value):
+    if hasattr(value, "zeros_like"):
+        return value.zeros_like()
+    value = np.asarray(value)
+    return np.full(value.shape, b"", object) if value.dtype == object else np.zeros_like(value)
 
 
 OptionalFromValue = op("""

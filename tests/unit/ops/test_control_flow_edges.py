@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.opdef import raw
 
 
 @pytest.fixture(params=["auto", "interpret", "compile"])
@@ -86,3 +87,22 @@ def test_closing_a_session_stops_its_loops(monkeypatch):
         with pytest.raises(tf.errors.CancelledError, match="Loop execution was cancelled"):
             session.run(loop, options=tf.RunOptions(timeout_in_ms=20000))
         timer.join()
+
+
+def test_a_predicate_of_an_imported_switch_has_to_be_a_scalar(tier):
+    with tf.Graph().as_default(), tf.Session() as session:
+        p, x = tf.placeholder(tf.bool), tf.placeholder(tf.float32, [2])
+        no, yes = raw.Switch(x, p)
+        merged = raw.Merge([no * 2.0, yes + 1.0])[0]
+        assert session.run(merged, {p: True, x: [1, 2]}).tolist() == [2, 3]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"must be a scalar, but it has shape \[2\]"):
+            session.run(merged, {p: [True, False], x: [1, 2]})
+
+
+def test_zeros_like_an_optional():
+    with tf.Graph().as_default(), tf.Session() as session:
+        zeros = raw.ZerosLike(raw.OptionalFromValue([tf.constant([1.0, 2.0]), tf.constant("a")]))
+        numbers, text = raw.OptionalGetValue(zeros, [tf.float32, tf.string], [[2], []])
+        assert session.run(numbers).tolist() == [0, 0]
+        assert session.run(text) == b""
+        assert not session.run(raw.OptionalHasValue(raw.ZerosLike(raw.OptionalNone())))
