@@ -14,6 +14,7 @@ from headrace import namespace  # noqa: E402
 from headrace.export import NAMES  # noqa: E402
 from headrace.opdef import OPS, UNDECLARED  # noqa: E402
 from headrace.opdef.case import Recorder  # noqa: E402
+from tests.golden import counts  # noqa: E402
 
 TARGET = ROOT / "docs" / "coverage.md"
 GRADIENTS = {"function": "yes", "none": "none", "missing": "missing"}
@@ -39,6 +40,7 @@ def gradient(op):
 def op_rows():
     """One list of cells an op, by module."""
     modules = collections.defaultdict(list)
+    golden_cases = counts.counts()
     for name, op in sorted(OPS.items()):
         recorder = recorded(op)
         cases = (
@@ -50,7 +52,7 @@ def op_rows():
         )
         slots = ["yes" if op.rule(slot) is not None else "" for slot in ("shape", "lower", "host")]
         modules[op.module.removeprefix("headrace.")].append(
-            [name, *slots, gradient(op), str(cases or ""), limits]
+            [name, *slots, gradient(op), str(cases or ""), str(golden_cases[name] or ""), limits]
         )
     return dict(sorted(modules.items()))
 
@@ -70,11 +72,18 @@ def op_part():
         f"there, {declared['none']} of {wanted['none']} ops are declared not differentiable. They record "
         f"{sum(int(r[5] or 0) for r in rows)} cases.",
         "",
+        "Golden: cases recorded from TensorFlow that reach the op (tests/golden/counts.py).",
+        "",
         "Gradient: `yes`; `none`, declared not differentiable; `missing`, nothing is declared, as in TensorFlow.",
     ]
     for module, ops in op_rows().items():
-        lines += ["", f"### {module}", "", "| op | shape | lower | host | gradient | cases | limits |"]
-        lines += ["| --- | --- | --- | --- | --- | --- | --- |"]
+        lines += [
+            "",
+            f"### {module}",
+            "",
+            "| op | shape | lower | host | gradient | cases | golden | limits |",
+        ]
+        lines += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
         lines += ["| " + " | ".join(row) + " |" for row in ops]
     missing = sorted(set(defs) - set(OPS))
     lines += ["", "### Not declared", "", ", ".join(missing) + "." if missing else "None."]
