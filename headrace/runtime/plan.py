@@ -445,7 +445,10 @@ def _to_caller(value: Any, tensor: Tensor) -> Any:
     if type(value) is np.ndarray:
         if value.ndim == 0:
             return value[()]
-        return value.copy()
+        try:
+            return value.copy()
+        except MemoryError as e:
+            raise errors.ResourceExhaustedError(None, tensor.op, str(e)) from None
     if hasattr(type(value), "addressable_shards"):
         array = np.array(value)
         return array[()] if array.ndim == 0 else array

@@ -249,20 +249,17 @@ def disagreement(call: battery_nodes.Call) -> str:
                 return f"{tier} gives shape {list(np.shape(value))}, and the static shape is {shapes.to_text(dims)}"
     if len(found) == 2:
         for i, (a, b) in enumerate(zip(*found.values(), strict=True)):
-            if ".linalg" in call.kind.module:
-                a, b = _finite(a), _finite(b)
+            if ".linalg" in call.kind.module and not _is_finite(a, b):
+                # Which numbers a singular matrix spoils depends on the order of a decomposition's steps.
+                continue
             bad = battery_values.difference(b, a, call.case.tol, battery_values.TIERS_TOLERANCE, exact=True)
             if bad:
                 return f"output {i}, compiled: {bad}"
     return ""
 
 
-def _finite(value: Any) -> Any:
-    """Returns a result without the difference between NaN and infinity.
-
-    Which of them a singular matrix leads to depends on the order in which a decomposition divides and subtracts.
-    """
-    return np.where(np.isfinite(value), value, np.nan) if value.dtype.kind in "fc" else value
+def _is_finite(*values: Any) -> bool:
+    return all(np.isfinite(v).all() for v in values if v.dtype.kind in "fc")
 
 
 def _is_small(call: battery_nodes.Call) -> bool:

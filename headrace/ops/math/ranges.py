@@ -22,23 +22,29 @@ Range = op("""
 """, grad=None)  # fmt: skip
 
 
+_MOST = 2.0**62
+
+
 def _length(start: Any, limit: Any, delta: Any) -> int:
     """Returns how many numbers there are.
 
     Raises:
-      ValueError: delta is 0 or leads away from limit.
+      ValueError: delta is 0 or leads away from limit, or limit is never reached.
     """
     if delta == 0:
         raise ValueError(f"Requires delta != 0: {_spell(delta)}")
-    if delta > 0 and start > limit:
+    if delta > 0 and not start <= limit:
         raise ValueError(f"Requires start <= limit when delta > 0: {_spell(start)}/{_spell(limit)}")
-    if delta < 0 and start < limit:
+    if not delta > 0 and not start >= limit:
         raise ValueError(f"Requires start >= limit when delta < 0: {_spell(start)}/{_spell(limit)}")
     if start.dtype.kind in "iu":
         distance, step = abs(int(limit) - int(start)), abs(int(delta))
         return -(-distance // step)
     with np.errstate(all="ignore"):
-        return int(np.ceil(np.abs((limit - start) / delta)))
+        length = float(np.ceil(np.abs((limit - start) / delta)))
+    if not length < _MOST:
+        raise ValueError(f"Requires (limit - start) / delta to be a size: {length:g}")
+    return int(length)
 
 
 def _spell(value: Any) -> str:
@@ -53,7 +59,7 @@ def range_shape(start, limit, delta, *, ctx):
         except ValueError as e:
             raise ValueError(f"{e}\n\t for '{name}'") from None
     values = [ctx.constant(name) for name in ("start", "limit", "delta")]
-    if any(v is None for v in values):
+    if any(v is None or not np.isfinite(v) for v in values):
         return (None,)
     try:
         return (_length(*values),)

@@ -12,7 +12,7 @@ from headrace.graph import name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse, is_sparse
 from headrace.opdef import convert_to_tensor, export, op, raw
 from headrace.opdef.strings import invalid
-from headrace.ops.sparse.checks import check_counts, check_pair, check_prefixed, shown
+from headrace.ops.sparse.checks import check_counts, check_gradient, check_pair, check_prefixed, shown
 from headrace.ops.sparse.names import renamed
 
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
@@ -30,8 +30,8 @@ SparseAdd = op(f"""
 
 @SparseAdd.shape
 def sparse_add_shape(a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh):
-    rank = None if a_shape is None else a_shape[0]
-    return [(None, rank), (None,), a_shape if a_shape is not None else (None,)]
+    (rank,) = shapes.with_rank(a_shape, 1)
+    return [(None, rank), (None,), (rank,)]
 
 
 def _merged(a_indices, b_indices):
@@ -91,11 +91,20 @@ SparseAddGrad = op("""
 
 @SparseAddGrad.shape
 def sparse_add_grad_shape(backprop_val_grad, a_indices, b_indices, sum_indices):
-    return [(None if x is None else x[0],) for x in (a_indices, b_indices)]
+    return [(shapes.with_rank(x, 2)[0],) for x in (a_indices, b_indices)]
 
 
 @SparseAddGrad.host
 def sparse_add_grad_host(backprop_val_grad, a_indices, b_indices, sum_indices):
+    every = (a_indices, b_indices, sum_indices)
+    if any(x.ndim != 2 for x in every):
+        invalid(f"Input indices should be matrices but received shapes: {' and '.join(map(shown, every))}")
+    check_gradient(backprop_val_grad, sum_indices, "sum_indices")
+    if len({x.shape[1] for x in every}) > 1:
+        invalid(
+            "The densified operands should have the same ndims; for A, B, sum got: "
+            + "".join(str(x.shape[1]) for x in every)
+        )
     place = {tuple(row): i for i, row in enumerate(sum_indices.tolist())}
 
     def picked(rows):

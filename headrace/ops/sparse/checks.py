@@ -69,6 +69,21 @@ def check_sizes(shape: Any) -> None:
         invalid(f"Dimension {int(shape.min())} must be >= 0")
 
 
+def check_gradient(gradient: Any, indices: Any, name: str) -> None:
+    """Checks that a gradient by values is a vector of as many as there are rows in the coordinates `name`.
+
+    Raises:
+      InvalidArgumentError: It is not.
+    """
+    if gradient.ndim != 1:
+        invalid(f"Input backprop_val_grad should be a vector but received shape: {shown(gradient)}")
+    if len(gradient) != len(indices):
+        invalid(
+            f"# elements of backprop_val_grad and # rows of {name} should match (#nnz of sum): got {len(gradient)} and "
+            f"{len(indices)}"
+        )
+
+
 def check_pair(a: Any, b: Any, prefixes: str = "") -> None:
     """Checks the parts of the two sparse tensors that are added or compared, each (indices, values, shape).
 

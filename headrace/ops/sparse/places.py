@@ -8,15 +8,16 @@ import numpy as np
 
 from headrace import shapes
 from headrace.dtypes import as_dtype, float32
+from headrace.errors import InternalError
 from headrace.export import NAMES
 from headrace.graph import Tensor, name_scope
 from headrace.graph.sparse_tensor import SparseTensor, as_sparse
 from headrace.opdef import constant_as_shape, convert_to_tensor, export, op, raw
 from headrace.opdef.plain_values import plain_value
 from headrace.opdef.strings import invalid
-from headrace.ops.sparse.checks import check_counts, check_parts, check_sizes, shown
+from headrace.ops.sparse.checks import check_counts, check_gradient, check_parts, check_sizes, shown
 from headrace.ops.sparse.names import renamed
-from headrace.shapes import merge_dim, with_rank
+from headrace.shapes import merge, merge_dim, with_rank
 
 SparseReorder = op("""
     SparseReorder(input_indices: int64, input_values: T, input_shape: int64)
@@ -214,12 +215,33 @@ def sparse_slice_grad_shape(backprop_val_grad, input_indices, input_start, outpu
 
 @SparseSliceGrad.host
 def sparse_slice_grad_host(backprop_val_grad, input_indices, input_start, output_indices):
+    if input_indices.ndim != 2 or output_indices.ndim != 2:
+        invalid(
+            f"Input and output indices should be matrices but received shapes: {shown(input_indices)} and "
+            f"{shown(output_indices)}"
+        )
+    check_gradient(backprop_val_grad, output_indices, "output_indices")
+    rank = input_indices.shape[1]
+    if rank != output_indices.shape[1]:
+        invalid(f"The input and output should have the same ndims: got: {rank} and {output_indices.shape[1]}")
+    if input_start.ndim != 1:
+        invalid(f"The input_start should be a vector but received shape {shown(input_start)}")
+    if len(input_start) != rank:
+        invalid(f"Expected input_start to be a vector of length {rank} but got length {len(input_start)}")
     place = {tuple(row): i for i, row in enumerate((output_indices + input_start).tolist())}
+    used = 0
     out = np.zeros(len(input_indices), backprop_val_grad.dtype)
     for i, row in enumerate(input_indices.tolist()):
         found = place.get(tuple(row))
         if found is not None:
             out[i] = backprop_val_grad[found]
+            used += 1
+    if used < len(backprop_val_grad):
+        raise InternalError(
+            None,
+            None,
+            f"Elements of backprop_val_grad aren't all propagated. Num elements:{len(backprop_val_grad)}, used: {used}",
+        )
     return out
 
 
@@ -247,6 +269,11 @@ def sparse_concat_shape(indices, values, shapes):
         n, columns = with_rank(x, 2)
         rows = None if n is None or rows is None else rows + n
         rank = merge_dim(rank, columns)
+    sizes = None
+    for x in shapes:
+        sizes = merge(sizes, with_rank(x, 1))
+    if sizes is not None:
+        rank = merge_dim(rank, sizes[0])
     return [(rows, rank), (rows,), (rank,)]
 
 
