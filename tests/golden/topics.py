@@ -17,6 +17,7 @@ Of graphs of more than a few nodes a digest of each node is kept.
 import hashlib
 import json
 import pathlib
+import re
 
 import canonical
 import numpy as np
@@ -88,6 +89,27 @@ def names(tf, raw):
             second = []
         return [y] + first + [tf.convert_to_tensor(g) for g in second if g is not None]
 
+    def r(value, **k):
+        """A ragged tensor."""
+        return tf.ragged.constant(value, **k)
+
+    def s(indices, values, shape):
+        """A sparse tensor."""
+        return tf.SparseTensor(np.reshape(np.int64(indices), [-1, len(shape)]), values, np.int64(shape))
+
+    def sp(values, shape=(3, 4)):
+        """A sparse tensor of values at unknown places."""
+        return tf.SparseTensor(f([None, len(shape)], tf.int64), values, np.int64(shape))
+
+    def d2(function, *shapes, **options):
+        """The gradients of twice the gradients of a function of placeholders."""
+
+        def first(*xs):
+            made = [g for g in tf.gradients(function(*xs), xs) if g is not None]
+            return [2 * (g.values if isinstance(g, tf.IndexedSlices) else g) for g in made]
+
+        return d(first, *shapes, **options)
+
     def state(*values):
         """A resource variable that a random generator can have its state in."""
         name = "state_%s" % abs(hash(values))
@@ -103,7 +125,11 @@ def names(tf, raw):
         "f": f,
         "h": h,
         "d": d,
+        "d2": d2,
         "dw": dw,
+        "r": r,
+        "s": s,
+        "sp": sp,
         "S": SEEDS,
         "STATES": STATES,
         "state": state,
@@ -112,8 +138,15 @@ def names(tf, raw):
 
 def kept_nodes(nodes):
     """Returns nodes as they are kept: themselves if they are few, else a digest of each."""
-    nodes = json.loads(json.dumps(nodes))
+    nodes = json.loads(json.dumps(nodes), object_hook=_without_number)
     return nodes if len(nodes) <= _SHORT else [digest(node) for node in nodes]
+
+
+def _without_number(value):
+    """Returns a node's attr without the number that a function's name ends with: it counts all that were made."""
+    if isinstance(value.get("func"), str):
+        return {**value, "func": re.sub(r"_\d+$", "", value["func"])}
+    return value
 
 
 def digest(node):
@@ -124,6 +157,11 @@ def digest(node):
 def _flat(result):
     if isinstance(result, dict):
         result = [result[key] for key in sorted(result)]
+    kind = type(result).__name__
+    if kind in ("RaggedTensor", "RaggedTensorValue"):
+        result = [*result.nested_row_splits, result.flat_values]
+    if kind in ("SparseTensor", "SparseTensorValue"):
+        result = [result.indices, result.values, result.dense_shape]
     if isinstance(result, (list, tuple)):
         return [x for part in result for x in _flat(part)]
     return [] if result is None else [result]

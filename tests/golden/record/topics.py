@@ -37,6 +37,7 @@ def alone(mark, source):
 
 
 def main():
+    tf.enable_control_flow_v2()
     for topic in sys.argv[1:] or topics.topics():
         rows = []
         for mark, source in topics.calls(topic):
