@@ -115,7 +115,5 @@ def map_defun_cases(case):
             return [inside.add_input(raw.Placeholder(dtype="float32", shape=[2]), "x").graph.inputs[-1]]
 
         body = body_of(function_name(graph, "f", "body"), lambda row: [row * row], arguments)
-        y = MapDefun(
-            [x], [], output_types=["float32"], output_shapes=[[2]], f=add_function(graph, body)
-        )
+        y = MapDefun([x], [], output_types=["float32"], output_shapes=[[2]], f=add_function(graph, body))
         step(y, feed={x: [[1, 2], [3, 4]]}, gives=[[[1, 4], [9, 16]]])

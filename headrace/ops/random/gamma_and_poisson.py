@@ -64,7 +64,9 @@ def _sampled(generate, shape, parameters, dtype, ctx):
     key, counter = ctx.random(reserved_blocks(samples * parameters.size))
     numbers = generate(key, counter, samples, parameters.reshape(-1))
     if np.dtype(dtype).kind in "iu":
-        numbers = np.where(np.isnan(numbers), 0, numbers)  # an improper rate gives NaN, which integers have not
+        numbers = np.where(
+            np.isnan(numbers), 0, numbers
+        )  # an improper rate gives NaN, which integers have not
     return numbers.astype(dtype).reshape(dims + parameters.shape)
 
 
