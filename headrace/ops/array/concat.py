@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import errors, shapes
+from headrace.export import NAMES
 from headrace.graph import IndexedSlices, name_scope
 from headrace.lazy import jnp
 from headrace.opdef import (
@@ -387,5 +388,5 @@ def concat(values, axis, name="concat"):
             dims = dim._dims
             if dims is not None and len(dims) != 0:
                 raise ValueError(f"Shape {dim.shape} must have rank 0")
-            return raw.Identity(values[0], name=name)
+            return NAMES["identity"](values[0], name=name)
     return raw.ConcatV2(values, axis, name=name)
