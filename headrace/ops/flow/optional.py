@@ -29,7 +29,11 @@ def _zeros(value):
     if hasattr(value, "zeros_like"):
         return value.zeros_like()
     value = np.asarray(value)
-    return np.full(value.shape, b"", object) if value.dtype == object else np.zeros_like(value)
+    if value.dtype == object:
+        raise errors.InvalidArgumentError(
+            None, None, "Trying to compute zeros_like for unsupported dtype string"
+        )
+    return np.zeros_like(value)
 
 
 OptionalFromValue = op("""

@@ -101,8 +101,10 @@ def test_a_predicate_of_an_imported_switch_has_to_be_a_scalar(tier):
 
 def test_zeros_like_an_optional():
     with tf.Graph().as_default(), tf.Session() as session:
-        zeros = raw.ZerosLike(raw.OptionalFromValue([tf.constant([1.0, 2.0]), tf.constant("a")]))
-        numbers, text = raw.OptionalGetValue(zeros, [tf.float32, tf.string], [[2], []])
+        zeros = raw.ZerosLike(raw.OptionalFromValue([tf.constant([1.0, 2.0]), tf.constant(3)]))
+        numbers, whole = raw.OptionalGetValue(zeros, [tf.float32, tf.int32], [[2], []])
         assert session.run(numbers).tolist() == [0, 0]
-        assert session.run(text) == b""
+        assert session.run(whole) == 0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="zeros_like for unsupported dtype string"):
+            session.run(raw.OptionalHasValue(raw.ZerosLike(raw.OptionalFromValue([tf.constant("a")]))))
         assert not session.run(raw.OptionalHasValue(raw.ZerosLike(raw.OptionalNone())))
