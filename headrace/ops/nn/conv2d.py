@@ -8,9 +8,10 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.export import export
+from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.nn import interpreted
-from headrace.ops.nn.conv_lowering import Convolution
+from headrace.ops.nn.conv_lowering import Convolution, check_sizes, sizes_shape
 from headrace.ops.nn.names import public, renamed
 from headrace.ops.nn.windows import channel_axis, check_explicit, check_unit, spatial_axes, windowed_shape
 from headrace.shapes import to_text, with_rank
@@ -163,13 +164,14 @@ Conv2DBackpropInput = op(f"""
 
 @Conv2DBackpropInput.shape
 def conv2d_backprop_input_shape(input_sizes, filter, out_backprop, *, ctx):
-    return with_rank(ctx.as_shape("input_sizes"), 4)
+    return sizes_shape(input_sizes, 4, "input_sizes", ctx)
 
 
 @Conv2DBackpropInput.host(small=True)
 def conv2d_backprop_input_host(
     input_sizes, filter, out_backprop, *, strides, padding, explicit_paddings, data_format, dilations
 ):
+    check_sizes("Conv2DBackpropInput", "input_sizes", input_sizes, 4)
     conv = geometry(input_sizes, filter.shape, strides, padding, explicit_paddings, data_format, dilations)
     check_backprop("Conv2DCustomBackpropInput", conv, out_backprop)
     return interpreted.input_gradient(conv, filter, out_backprop)
@@ -179,6 +181,7 @@ def conv2d_backprop_input_host(
 def conv2d_backprop_input_lower(
     input_sizes, filter, out_backprop, *, strides, padding, explicit_paddings, data_format, dilations
 ):
+    check_sizes("Conv2DBackpropInput", "input_sizes", input_sizes, 4)
     conv = geometry(input_sizes, filter.shape, strides, padding, explicit_paddings, data_format, dilations)
     check_backprop("Conv2DCustomBackpropInput", conv, out_backprop)
     return conv.input_gradient(filter, out_backprop)
@@ -190,6 +193,14 @@ def check_backprop(label, conv, out_backprop):
     Raises:
       InvalidArgumentError: It has not.
     """
+    if out_backprop.ndim != len(conv.output_shape):
+        raise InvalidArgumentError(
+            None, None, f"{label}: out_backprop must be {len(conv.output_shape)}-dimensional"
+        )
+    if conv.groups and conv.filter_shape[-1] % conv.groups:
+        raise InvalidArgumentError(
+            None, None, f"{label}: {conv.filter_shape[-1]} filters are no multiple of {conv.groups} groups"
+        )
     for i, (got, want) in enumerate(zip(out_backprop.shape, conv.output_shape, strict=False)):
         if got != want:
             if i in spatial_axes(conv.layout):
@@ -252,13 +263,16 @@ Conv2DBackpropFilter = op(f"""
 
 @Conv2DBackpropFilter.shape
 def conv2d_backprop_filter_shape(input, filter_sizes, out_backprop, *, ctx):
-    return with_rank(ctx.as_shape("filter_sizes"), 4)
+    return sizes_shape(filter_sizes, 4, "filter_sizes", ctx)
 
 
 @Conv2DBackpropFilter.host(small=True)
 def conv2d_backprop_filter_host(
     input, filter_sizes, out_backprop, *, strides, padding, explicit_paddings, data_format, dilations
 ):
+    check_sizes("Conv2DCustomBackpropFilter", "filter_sizes", filter_sizes, 4)
+    if 0 in tuple(filter_sizes[:2]):
+        return np.zeros(tuple(filter_sizes), input.dtype)
     conv = geometry(input.shape, filter_sizes, strides, padding, explicit_paddings, data_format, dilations)
     check_backprop("Conv2DCustomBackpropFilter", conv, out_backprop)
     return interpreted.filter_gradient(conv, input, out_backprop)
@@ -268,6 +282,9 @@ def conv2d_backprop_filter_host(
 def conv2d_backprop_filter_lower(
     input, filter_sizes, out_backprop, *, strides, padding, explicit_paddings, data_format, dilations
 ):
+    check_sizes("Conv2DCustomBackpropFilter", "filter_sizes", filter_sizes, 4)
+    if 0 in tuple(filter_sizes[:2]):
+        return jnp.zeros(tuple(filter_sizes), input.dtype)
     conv = geometry(input.shape, filter_sizes, strides, padding, explicit_paddings, data_format, dilations)
     check_backprop("Conv2DCustomBackpropFilter", conv, out_backprop)
     return conv.filter_gradient(input, out_backprop)

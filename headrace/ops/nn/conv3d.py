@@ -8,9 +8,10 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.export import export
+from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.nn.conv2d import check_backprop, one_an_axis
-from headrace.ops.nn.conv_lowering import Convolution
+from headrace.ops.nn.conv_lowering import Convolution, check_sizes, sizes_shape
 from headrace.ops.nn.names import public, renamed
 from headrace.ops.nn.windows import channel_axis, check_unit, windowed_shape
 from headrace.shapes import with_rank
@@ -31,6 +32,9 @@ def _attrs(op):
 def _geometry(input_shape, filter_shape, **conv):
     check_unit(conv["strides"], conv["data_format"], "strides")
     check_unit(conv["dilations"], conv["data_format"], "dilations")
+    for name, dims in (("input", input_shape), ("filter", filter_shape)):
+        if len(dims) != 5:
+            raise InvalidArgumentError(None, None, f"{name} must be 5-dimensional")
     depth = int(input_shape[channel_axis(conv["data_format"])])
     if filter_shape[3] == 0 or depth % int(filter_shape[3]):
         raise InvalidArgumentError(
@@ -97,13 +101,14 @@ Conv3DBackpropInputV2 = op(f"""
 
 @Conv3DBackpropInputV2.shape
 def conv3d_backprop_input_shape(input_sizes, filter, out_backprop, *, ctx):
-    return with_rank(ctx.as_shape("input_sizes"), 5)
+    return sizes_shape(input_sizes, 5, "input_sizes", ctx)
 
 
 @Conv3DBackpropInputV2.lower(static="input_sizes")
 def conv3d_backprop_input_lower(
     input_sizes, filter, out_backprop, *, strides, padding, data_format, dilations
 ):
+    check_sizes("Conv3DBackpropInputOp", "input_sizes", input_sizes, 5)
     made = _geometry(
         input_sizes,
         filter.shape,
@@ -149,11 +154,14 @@ Conv3DBackpropFilterV2 = op(f"""
 
 @Conv3DBackpropFilterV2.shape
 def conv3d_backprop_filter_shape(input, filter_sizes, out_backprop, *, ctx):
-    return with_rank(ctx.as_shape("filter_sizes"), 5)
+    return sizes_shape(filter_sizes, 5, "filter_sizes", ctx)
 
 
 @Conv3DBackpropFilterV2.lower(static="filter_sizes")
 def conv3d_backprop_filter_lower(input, filter_sizes, out_backprop, **conv):
+    check_sizes("Conv3DBackpropFilterOp", "filter_sizes", filter_sizes, 5)
+    if 0 in tuple(filter_sizes[:3]):
+        return jnp.zeros(tuple(filter_sizes), input.dtype)
     made = _geometry(input.shape, filter_sizes, **conv)
     check_backprop("Conv3DBackpropFilterOp", made, out_backprop)
     return made.filter_gradient(input, out_backprop)

@@ -9,11 +9,40 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from headrace.errors import InvalidArgumentError
 from headrace.lazy import jax, jnp, lax
 from headrace.ops.nn.windows import channel_axis, paddings, spatial, spatial_axes
+from headrace.shapes import with_rank
 
 _KERNEL = {4: "HWIO", 5: "DHWIO"}
+
+
+def sizes_shape(sizes: Any, rank: int, name: str, ctx: Any) -> Any:
+    """Returns the static shape that an operand holds which says the shape of an input or of a filter."""
+    (n,) = with_rank(sizes, 1)
+    if n is not None:
+        with_rank((None,) * n, rank)
+    return with_rank(ctx.as_shape(name), rank)
+
+
+def check_sizes(label: str, name: str, sizes: Any, rank: int) -> None:
+    """Checks the operand `name`, `input_sizes` or `filter_sizes`, of a gradient.
+
+    Raises:
+      InvalidArgumentError: It is not the shape of anything.
+    """
+    sizes = np.asarray(sizes)
+    if sizes.ndim != 1:
+        text = f"{label}: {name} input must be 1-dim, not {sizes.ndim}"
+    elif (sizes < 0).any():
+        text = f"Dimension {int(sizes.min())} must be >= 0"
+    elif len(sizes) != rank:
+        text = f"{label}: {name.partition('_')[0]} must be {rank}-dimensional"
+    else:
+        return
+    raise InvalidArgumentError(None, None, text)
 
 
 class Convolution:

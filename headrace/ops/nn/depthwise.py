@@ -10,7 +10,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.nn.conv2d import check_backprop
-from headrace.ops.nn.conv_lowering import Convolution, in_float32
+from headrace.ops.nn.conv_lowering import Convolution, check_sizes, in_float32, sizes_shape
 from headrace.ops.nn.names import public
 from headrace.ops.nn.pool_lowering import Windows
 from headrace.ops.nn.windows import channel_axis, check_unit, windowed_shape
@@ -165,11 +165,14 @@ DepthwiseConv2dNativeBackpropInput = op(f"""
 
 @DepthwiseConv2dNativeBackpropInput.shape
 def depthwise_backprop_input_shape(input_sizes, filter, out_backprop, *, ctx):
-    return with_rank(ctx.as_shape("input_sizes"), 4)
+    return sizes_shape(input_sizes, 4, "input_sizes", ctx)
 
 
 @DepthwiseConv2dNativeBackpropInput.lower(static="input_sizes")
 def depthwise_backprop_input_lower(input_sizes, filter, out_backprop, **conv):
+    check_sizes("DepthwiseConv2DBackpropInput", "input_sizes", input_sizes, 4)
+    if filter.ndim != 4:
+        raise InvalidArgumentError(None, None, "DepthwiseConv2DBackpropInput: filter must be 4-dimensional")
     made = DepthwiseConvolution(input_sizes, filter.shape, **conv)
     check_backprop("DepthwiseConv2DBackpropInput", made, out_backprop)
     return made.backprop_input(filter, out_backprop)
@@ -203,11 +206,16 @@ DepthwiseConv2dNativeBackpropFilter = op(f"""
 
 @DepthwiseConv2dNativeBackpropFilter.shape
 def depthwise_backprop_filter_shape(input, filter_sizes, out_backprop, *, ctx):
-    return with_rank(ctx.as_shape("filter_sizes"), 4)
+    return sizes_shape(filter_sizes, 4, "filter_sizes", ctx)
 
 
 @DepthwiseConv2dNativeBackpropFilter.lower(static="filter_sizes")
 def depthwise_backprop_filter_lower(input, filter_sizes, out_backprop, **conv):
+    check_sizes("DepthwiseConv2DBackpropFilter", "filter_sizes", filter_sizes, 4)
+    if input.ndim != 4:
+        raise InvalidArgumentError(None, None, "DepthwiseConv2DBackpropFilter: input must be 4-dimensional")
+    if 0 in tuple(filter_sizes[:2]):
+        return jnp.zeros(tuple(filter_sizes), input.dtype)
     made = DepthwiseConvolution(input.shape, filter_sizes, **conv)
     check_backprop("DepthwiseConv2DBackpropFilter", made, out_backprop)
     return made.backprop_filter(input, out_backprop)
