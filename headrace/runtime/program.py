@@ -203,6 +203,8 @@ class Program:
 
         threading.Thread(target=work, daemon=True, name="headrace-loop").start()
         while not done.wait(0.05):
+            if step.state.closing.is_set:
+                raise errors.CancelledError(None, None, "Loop execution was cancelled.")
             if step.deadline is not None and time.monotonic() > step.deadline:
                 raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
         if failure:

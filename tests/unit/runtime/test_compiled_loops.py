@@ -1,5 +1,6 @@
 """Loops with lists, random numbers and checks are part of one compiled step, and give what the interpreter gives."""
 
+import threading
 import time
 
 import numpy as np
@@ -211,3 +212,16 @@ def test_a_long_loop_is_compiled_from_where_it_is(monkeypatch):
         assert session.run(found, {n: 400_000}) == (400_000, 200_000.0, -100_000.0)
         assert time.monotonic() - start < 40
         assert session.run(count) == 400_000
+
+
+def test_closing_a_session_ends_a_compiled_endless_loop(monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", "compile")
+    with tf.Graph().as_default():
+        session = tf.Session()
+        step = tf.placeholder(tf.int32, [])
+        found = tf.while_loop(lambda i: i < 3, lambda i: i + step, [0])
+        assert session.run(found, {step: 1}) == 3
+        timer = threading.Timer(0.5, session.close)
+        timer.start()
+        with pytest.raises(tf.errors.CancelledError):
+            session.run(found, {step: 0})
