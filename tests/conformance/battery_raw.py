@@ -28,6 +28,8 @@ LEFT = {
     "AvgPool3DGrad",
     "BlockLSTMGrad",
     "BlockLSTMGradV2",
+    "Conv3DBackpropFilter",
+    "Conv3DBackpropInput",
     "FusedBatchNormGrad",
     "FusedBatchNormGradV2",
     "FusedBatchNormGradV3",

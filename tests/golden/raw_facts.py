@@ -122,6 +122,8 @@ def is_fact(row):
             or [flat[-2][2], flat[-1][2]] != [[0, 2, 4], [0, 1]]
         ):
             return False  # reads outside of its operands
+    if op.startswith("TopK") and attrs.get("sorted") is False:
+        return False  # in any order
     if op == "Range" and any(abs(v) >= 2**31 - 1 for v in values):
         return False  # its size overflows
     if op == "Bincount" and flat[2][2] and len(flat[2][2]) != len(flat[0][2]):
@@ -142,11 +144,17 @@ def is_fact(row):
     if op.startswith("FusedBatchNorm") and len(row) > 4 and isinstance(row[4], list):
         # The gradients of the moments have no elements, or one that is never set.
         row[4] = [[None if g and (not g[1] or i > 2) else g for i, g in enumerate(part)] for part in row[4]]
-    if op in ("Svd", "SelfAdjointEigV2"):  # whose vectors have any sign, and turn where values are equal
+    if op in (
+        "Svd",
+        "SelfAdjointEigV2",
+        "BatchSvd",
+        "BatchSelfAdjointEig",
+        "BatchSelfAdjointEigV2",
+    ):  # whose vectors have any sign, and turn where values are equal
         del row[4:]
         outcome[1:] = [None] * (len(outcome) - 1)
     if len(row) > 4 and isinstance(row[4], list):
         largest = [abs(v) for part in row[4] for g in part if g for v in g[2] if np.isfinite(v)]
-        if op in ILL and largest and max(largest) > 1e5:
+        if op.replace("Batch", "", 1) in ILL and largest and max(largest) > 1e5:
             del row[4]
     return True

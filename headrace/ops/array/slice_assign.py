@@ -64,7 +64,7 @@ def _new_slice(plan, value):
             None,
             None,
             f"sliced l-value shape {shown(final)} does not match r-value shape {shown(value.shape)}. "
-            "Values are not broadcast to slices.",
+            "Automatic broadcasting not yet implemented.",
         )
     return value.reshape(plan.processed)
 

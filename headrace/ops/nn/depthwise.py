@@ -214,7 +214,8 @@ def depthwise_backprop_filter_lower(input, filter_sizes, out_backprop, **conv):
     check_sizes("DepthwiseConv2DBackpropFilter", "filter_sizes", filter_sizes, 4)
     if input.ndim != 4:
         raise InvalidArgumentError(None, None, "DepthwiseConv2DBackpropFilter: input must be 4-dimensional")
-    if 0 in tuple(filter_sizes[:2]):
+    depth = input.shape[channel_axis(conv["data_format"])]
+    if 0 in tuple(filter_sizes[:2]) and depth == filter_sizes[2]:
         return jnp.zeros(tuple(filter_sizes), input.dtype)
     made = DepthwiseConvolution(input.shape, filter_sizes, **conv)
     check_backprop("DepthwiseConv2DBackpropFilter", made, out_backprop)

@@ -18,7 +18,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import op_def_pb2
+from tensorflow.core.framework import graph_pb2, op_def_pb2
 from tensorflow.python import pywrap_tensorflow
 from tensorflow.python.framework import op_def_library
 
@@ -36,7 +36,9 @@ def registered():
 
 
 LIBRARY = op_def_library.OpDefLibrary()
-LIBRARY.add_op_list(registered())
+OPS = registered()
+LIBRARY.add_op_list(OPS)
+DEPRECATED = {op.name: op.deprecation.version for op in OPS.op}
 
 SIGNATURES = canonical.read("opdefs.json")
 CONFIG = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
@@ -67,9 +69,20 @@ def same(a, b):
     return all(json.dumps(raw_calls.keep(x)) == json.dumps(raw_calls.keep(y)) for x, y in zip(a, b))
 
 
+def graph_for(op):
+    """Returns an empty graph that may have the op: an old one if the op is deprecated."""
+    graph = tf.Graph()
+    if DEPRECATED.get(op):
+        old = graph_pb2.GraphDef()
+        old.versions.producer = 2
+        with graph.as_default():
+            tf.import_graph_def(old)
+    return graph
+
+
 def outcome(op, attrs, operands, names):
     """Returns the rest of a row, None for a call that is dropped."""
-    with tf.Graph().as_default():
+    with graph_for(op).as_default():
         try:
             xs, ys = made(op, attrs, operands, names)
             if not ys or not isinstance(ys[0], tf.Tensor):
