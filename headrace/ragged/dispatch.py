@@ -11,7 +11,7 @@ from headrace.graph.tensor import Tensor
 from headrace.opdef import convert_to_tensor
 from headrace.opdef.dispatch import add_handler, argument
 from headrace.ops.math.ranges import range_v1
-from headrace.ragged import gathering, joining, masking, one_hot, ranges, reducing, repeating
+from headrace.ragged import gathering, joining, masking, one_hot, ranges, reducing, repeating, strings
 from headrace.ragged.elementwise import map_flat_values
 from headrace.ragged.shape import RaggedTensorDynamicShape, broadcast_dynamic_shape, broadcast_to
 from headrace.ragged.tensor import (
@@ -182,6 +182,18 @@ def _reduction(public: str, node: str, reduce: Callable[..., Any]) -> None:
     add_handler(public, handle)
 
 
+def _join(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    inputs, axis, old_keep, separator, name, old_axis, keepdims = (
+        argument(function, args, kwargs, i) for i in range(7)
+    )
+    if not isinstance(inputs, RaggedTensor):
+        return NotImplemented
+    keepdims = old_keep if keepdims is None else keepdims
+    reduce, by_segments = strings.joins("" if separator is None else separator)
+    axis = old_axis if axis is None else axis
+    return reducing.aggregate(reduce, by_segments, inputs, axis, keepdims, name, "RaggedSegmentJoin")
+
+
 for _name in UNARY:
     add_handler(_name, _unary)
 for _name in LISTS:
@@ -207,6 +219,7 @@ add_handler("expand_dims", _whole(_expand_dims))
 add_handler("gather", _whole(_gather, 2))
 add_handler("gather_nd", _whole(_gather_nd, 2))
 add_handler("one_hot", _whole(one_hot.one_hot))
+add_handler("reduce_join", _join)
 add_handler("rank", _whole(repeating.rank))
 add_handler("size", _whole(_size))
 add_handler("squeeze", _whole(_squeeze))

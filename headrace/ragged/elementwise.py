@@ -69,6 +69,5 @@ def assert_same_splits(tensors: list[Any], depth: int | None = None) -> list[Any
         if len(splits) != len(first):
             raise ValueError("Inputs must have identical ragged splits")
         for a, b in zip(first, splits, strict=True):
-            if a is not b:
-                checks.append(assert_equal(a, b, message="Inputs must have identical ragged splits"))
+            checks.append(assert_equal(a, b, message="Inputs must have identical ragged splits"))
     return checks

@@ -9,7 +9,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import as_dtype
 from headrace.errors import UnimplementedError
-from headrace.export import export
+from headrace.export import NAMES, export
 from headrace.graph.default import name_scope
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.tensor import Tensor
@@ -159,7 +159,7 @@ def saturate_cast(value, dtype, name=None):
 
 def _to(public: str, default: str, target: Any) -> None:
     def to_type(x: Any, name: str = default) -> Any:
-        return cast(x, target, name=name)
+        return NAMES["cast"](x, target, name=name)
 
     to_type.__name__ = public
     to_type.__doc__ = (

@@ -142,7 +142,7 @@ def reduce_join(
       axis: The axes, the one to join along first at the front; all of them by default, the last one first.
       keep_dims: The old name of `keepdims`.
       separator: What stands between two strings.
-      name: The scope's name.
+      name: The node's name.
       reduction_indices: The old name of `axis`.
       keepdims: Whether the axes are kept, with length 1.
 
@@ -155,7 +155,7 @@ def reduce_join(
         raise ValueError("Cannot specify both 'keep_dims' and 'keepdims'")
     axis = reduction_indices if axis is None else axis
     keep = bool(keep_dims if keepdims is None else keepdims)
-    with name_scope(name, "ReduceJoin", [inputs, axis]):
+    with name_scope("ReduceJoin", values=[inputs, axis]):
         strings_in = convert_to_tensor(inputs)
         if axis is None:
             rank = strings_in._rank()
@@ -163,7 +163,7 @@ def reduce_join(
                 axis = constant_node(np.arange(rank - 1, -1, -1, dtype=np.int32))
             else:
                 axis = raw.Range(raw.Sub(raw.Rank(strings_in), 1, name="sub"), -1, -1, name="range")
-        return raw.ReduceJoin(strings_in, axis, keep_dims=keep, separator=separator)
+        return raw.ReduceJoin(strings_in, axis, keep_dims=keep, separator=separator, name=name)
 
 
 UnsortedSegmentJoin = op("""

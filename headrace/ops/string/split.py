@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.opdef import convert_to_tensor, export, op, raw
@@ -123,11 +124,11 @@ def string_split(source, sep=None, skip_empty=True, delimiter=None, result_type=
       sep: The characters to split at; "" means between all bytes. By default blanks.
       skip_empty: Whether empty pieces are left out.
       delimiter: The old name of `sep`.
-      result_type: "SparseTensor".
+      result_type: "SparseTensor" or "RaggedTensor".
       name: The scope's name.
 
     Returns:
-      A SparseTensor with a row of pieces for each string.
+      A sparse or ragged tensor with a row of pieces for each string.
 
     Raises:
       ValueError: An argument is given under both of its names, or the result's type is unknown.
@@ -135,17 +136,16 @@ def string_split(source, sep=None, skip_empty=True, delimiter=None, result_type=
     if sep is not None and delimiter is not None:
         raise ValueError("Cannot specify both 'sep' and 'delimiter'")
     sep = delimiter if sep is None else sep
-    _sparse_only(result_type)
     with name_scope(name, "StringSplit", [source]):
         mark = convert_to_tensor(" " if sep is None else sep, dtype="string")
         source = convert_to_tensor(source, dtype="string")
-        return _parts(raw.StringSplit(source, mark, skip_empty=skip_empty))
-
-
-def _sparse_only(result_type):
-    if result_type == "RaggedTensor":
-        raise NotImplementedError("Ragged results are not there yet; ask for result_type='SparseTensor'.")
-    if result_type != "SparseTensor":
+        parts = _parts(raw.StringSplit(source, mark, skip_empty=skip_empty))
+        if result_type == "SparseTensor":
+            return parts
+        if result_type == "RaggedTensor":
+            return NAMES["RaggedTensor"].from_value_rowids(
+                parts.values, parts.indices[:, 0], nrows=parts.dense_shape[0], validate=False
+            )
         raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
 
 
@@ -154,19 +154,32 @@ def strings_split(input=None, sep=None, maxsplit=-1, result_type="SparseTensor",
     """Splits strings into pieces as Python's `str.split` does.
 
     Args:
-      input: A vector of strings.
+      input: A tensor of strings, which may be ragged.
       sep: The separator; by default runs of blanks.
       maxsplit: If not negative, how many cuts there are at most.
-      result_type: "SparseTensor".
+      result_type: "SparseTensor" or "RaggedTensor".
       source: The same as `input`.
       name: The scope's name.
 
     Returns:
-      A SparseTensor with a row of pieces for each string.
+      A sparse or ragged tensor with a row of pieces for each string.
+
+    Raises:
+      ValueError: Both names of the input are given, or the result's type is unknown.
     """
+    if input is not None and source is not None:
+        raise ValueError("Cannot specify both 'source' and 'input'")
     input = source if input is None else input
-    _sparse_only(result_type)
     with name_scope(name, "StringSplit", [input]):
-        input = convert_to_tensor(input, dtype="string", name="input")
-        mark = convert_to_tensor("" if sep is None else sep, dtype="string")
-        return _parts(raw.StringSplitV2(input, mark, maxsplit=maxsplit))
+        if not hasattr(input, "nested_row_splits"):
+            input = convert_to_tensor(input, dtype="string", name="input")
+        if result_type == "SparseTensor" and input.shape.ndims == 1:
+            mark = convert_to_tensor("" if sep is None else sep, dtype="string")
+            return _parts(raw.StringSplitV2(input, mark, maxsplit=maxsplit))
+        split = NAMES["python.ops.ragged.ragged_string_ops.string_split_v2"]
+        rows = split(input, sep, maxsplit)
+        if result_type == "SparseTensor":
+            return rows.to_sparse()
+        if result_type == "RaggedTensor":
+            return rows
+        raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")

@@ -94,13 +94,24 @@ _OUT = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"}
 
 
 def _encode(points, encoding):
-    return "".join(map(chr, points)).encode(_OUT[attr_text(encoding)])
+    """Returns what code points spell. Two halves of a character that meet make it up; UTF-8 has no lone halves."""
+    units = "".join(map(chr, points)).encode("utf-16-be", "surrogatepass")
+    text = units.decode("utf-16-be", "surrogatepass")
+    if attr_text(encoding) == "UTF-8":
+        text = "".join("\ufffd" if "\ud800" <= c < "\ue000" else c for c in text)
+    return text.encode(_OUT[attr_text(encoding)], "surrogatepass")
+
+
+def _check_replacement(point):
+    if not 0 <= point <= 0x10FFFF:
+        invalid("replacement_char out of unicode codepoint range")
 
 
 @UnicodeTranscode.host
 def unicode_transcode_host(
     input, *, input_encoding, output_encoding, errors, replacement_char, replace_control_characters
 ):
+    _check_replacement(replacement_char)
     codec, errors = _codec(input_encoding), attr_text(errors)
 
     def transcoded(s):
@@ -132,6 +143,7 @@ def unicode_decode_with_offsets_shape(input):
 
 
 def _decoded(input, input_encoding, errors, replacement_char, controls, splits_type):
+    _check_replacement(replacement_char)
     codec, errors = _codec(input_encoding), attr_text(errors)
     rows = [code_points(s, codec, errors, replacement_char, controls) for s in flat(input)]
     splits = np.cumsum([0, *map(len, rows)]).astype(as_dtype(splits_type).storage)
@@ -165,14 +177,15 @@ def unicode_encode_shape(input_values, input_splits):
 
 @UnicodeEncode.host
 def unicode_encode_host(input_values, input_splits, *, errors, output_encoding, replacement_char):
+    _check_replacement(replacement_char)
     errors = attr_text(errors)
 
     def allowed(points):
         for p in points:
-            if 0 <= p <= 0x10FFFF and not 0xD800 <= p < 0xE000:
+            if 0 <= p <= 0x10FFFF:
                 yield p
             elif errors == "strict":
-                invalid("Code point is out of range for Unicode, or a noncharacter.")
+                invalid("Code point value out of valid Unicode range.")
             elif errors == "replace":
                 yield replacement_char
 
