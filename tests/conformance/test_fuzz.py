@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.conformance import battery_fuzz
 
-EXAMPLES = int(os.environ.get("HEADRACE_FUZZ_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("HEADRACE_FUZZ_EXAMPLES", "3"))
 
 
 @pytest.mark.filterwarnings("ignore")

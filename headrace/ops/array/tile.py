@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import shapes
+from headrace.errors import InvalidArgumentError
 from headrace.graph import name_scope
 from headrace.lazy import jnp
 from headrace.opdef import convert_to_tensor, export, op, raw
@@ -204,6 +205,8 @@ def tile_grad_shape(input, multiples, *, ctx):
 def _tile_sum(input, multiples, xp):
     pairs = []
     for d, m in zip(input.shape, multiples, strict=True):
+        if m <= 0 or d % m:
+            raise InvalidArgumentError(None, None, f"a dimension of {d} is not tiled {int(m)} times")
         pairs += [int(m), d // int(m)]
     return xp.reshape(input, pairs).sum(tuple(range(0, len(pairs), 2)), dtype=input.dtype)
 
