@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace import shapes
 from headrace.errors import InvalidArgumentError
-from headrace.graph import name_scope
+from headrace.graph import IndexedSlices, name_scope
 from headrace.lazy import jnp
 from headrace.opdef import convert_to_tensor, export, op, raw
 from headrace.opdef.nodes import ones, shape_of, size_of
@@ -70,6 +70,11 @@ def tile_grad(op, dy):
         raw.Transpose(raw.Pack([op.inputs[1], shape], name="stack"), [1, 0], name="transpose"), [-1]
     )
     axes = raw.Range(0, size_of(split), 2, name="range")
+    if isinstance(dy, IndexedSlices):
+        # Rows of a repetition are rows of the operand: what goes to the same one is summed up here.
+        rows = shape[0]
+        dy = raw.UnsortedSegmentSum(dy.values, raw.FloorMod(dy.indices, rows), rows)
+        split = raw.ConcatV2([[1], split[1:]], 0, name="concat")
     return raw.Sum(raw.Reshape(dy, split), axes), None
 
 
