@@ -145,7 +145,7 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
 
 def _compiled_rest(step: Step, op: Operation, values: Sequence[Any]) -> list[Any] | None:
     """Runs what is left of a loop as a program of its own; returns None, and nothing has happened, if it can't be."""
-    from headrace.runtime.cluster import CheckFailed, Cluster
+    from headrace.runtime.cluster import Cluster
     from headrace.runtime.trace import can_lower
 
     if not can_lower(op):
@@ -159,17 +159,9 @@ def _compiled_rest(step: Step, op: Operation, values: Sequence[Any]) -> list[Any
     cluster = step.state.node_object(op, make)
     try:
         found = cluster.run(step, dict(zip(cluster.inputs, values, strict=True)))
-    except (
-        NeedHost,
-        NeedStatic,
-        CheckFailed,
-        errors.OpError,
-        TypeError,
-        ValueError,
-        NotImplementedError,
-    ) as e:
-        if isinstance(e, errors.DeadlineExceededError):
-            raise
+    except (errors.DeadlineExceededError, errors.CancelledError):
+        raise
+    except Exception:  # whatever a lower rule stumbled over, the loop goes on as it did
         return None
     return [found[t] for t in op._outputs]
 

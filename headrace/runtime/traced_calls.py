@@ -28,16 +28,26 @@ class _Unused:
 UNUSED = _Unused()
 
 
+def read_values(trace: Any, function: Function, operands: Sequence[Any]) -> list[Any]:
+    """Returns operands with references read where a function wants values.
+
+    Raises:
+      FailedPreconditionError: One holds no value yet.
+    """
+    read = [
+        trace.values.get(v) if isinstance(v, VariableState) and not holds_resource(t) else v
+        for t, v in zip(function.inputs, operands, strict=True)
+    ]
+    if any(v is None for v in read):
+        raise errors.FailedPreconditionError(None, None, "Attempting to use uninitialized value")
+    return read
+
+
 def inline(trace: Any, function: Function, operands: Sequence[Any]) -> list[Any]:
     """Traces a body within a trace and returns its outputs."""
     check_arguments(function, len(operands))
     outer = trace.env
-    env = trace.env = {
-        t: trace.values.get(v) if isinstance(v, VariableState) and not holds_resource(t) else v
-        for t, v in zip(function.inputs, operands, strict=True)
-    }
-    if any(v is None for v in env.values()):
-        raise errors.FailedPreconditionError(None, None, "Attempting to use uninitialized value")
+    env = trace.env = dict(zip(function.inputs, read_values(trace, function, operands), strict=True))
     ops: list[Operation] = []
     try:
         for op in function.body:

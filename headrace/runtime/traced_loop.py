@@ -20,7 +20,7 @@ from headrace.passes.access import effects
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime.functions import NeedHost, NeedStatic
-from headrace.runtime.traced_calls import Body, inline, pass_checks_on
+from headrace.runtime.traced_calls import Body, inline, pass_checks_on, read_values
 from headrace.runtime.trip_count import TripCount, trip_count, unmoved
 
 # A list of more elements than this is not given room before the loop has run.
@@ -32,6 +32,8 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     test = Body(trace, op, function_named(op._graph, cond.name))
     work = Body(trace, op, function_named(op._graph, body.name))
     f = work.function
+    # A value is what the variable holds as the loop starts, whatever the body writes to it.
+    operands = read_values(trace, f, operands)
     work.unmoved.update(unmoved(f))
     moving = [i for i in range(len(operands)) if i not in work.unmoved]
     for i in moving:

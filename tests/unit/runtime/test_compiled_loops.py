@@ -225,3 +225,24 @@ def test_closing_a_session_ends_a_compiled_endless_loop(monkeypatch):
         timer.start()
         with pytest.raises(tf.errors.CancelledError):
             session.run(found, {step: 0})
+
+
+def test_a_loop_variable_that_starts_with_a_reference_is_the_value_before_the_loop():
+    def build():
+        variable = tf.get_variable("v", initializer=10.0, use_resource=False)
+        count = tf.placeholder(tf.int32, [])
+        start = tf.constant(1.0)
+
+        def body(i, x, total):
+            with tf.control_dependencies([tf.assign_add(variable, 1.0)]):
+                return tf.identity(i) + 1, x, total + x
+
+        node = tf.while_loop(lambda i, x, total: i < count, body, (0, start, 0.0))[0].op.inputs[0].op
+        inputs = [variable.op.outputs[0] if t is start else t for t in node.inputs]
+        place = [t is start for t in node.inputs].index(True)
+        loop = raw.While(inputs, cond=node.attrs["cond"], body=node.attrs["body"])
+        with tf.control_dependencies([loop[place + 1]]):
+            return [count], [loop[place + 1], tf.identity(variable.read_value())]
+
+    values, _ = both(build, [[3], [2]])
+    assert [[float(x) for x in row] for row in values] == [[30.0, 13.0], [26.0, 15.0]]
