@@ -153,6 +153,14 @@ def test_ops_reach_each_other_by_raw_only(path):
             assert parts[2] == topic, f"{id_of(path)}:{line}: use raw.X in place of {module}"
 
 
+@pytest.mark.parametrize("path", MODULES, ids=id_of)
+def test_private_names_stay_in_their_module(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headrace."):
+            private = [a.name for a in node.names if a.name.startswith("_") and not a.name.startswith("__")]
+            assert private == [], f"{id_of(path)}:{node.lineno}: {private} is private to {node.module}"
+
+
 def test_no_file_is_too_long():
     files = [*MODULES, *(p for p in (ROOT / "tests").rglob("*.py") if "__pycache__" not in p.parts)]
     lengths = {id_of(path): len(path.read_bytes().splitlines()) for path in files if not is_generated(path)}

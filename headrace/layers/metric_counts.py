@@ -7,7 +7,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.export import NAMES, export
 from headrace.graph import control_dependencies
-from headrace.layers.metrics import _collected, _documented, _squeezed, local
+from headrace.layers.metrics import collected, documented, local, squeezed
 from headrace.opdef import raw
 from headrace.variables.scope import variable_scope
 
@@ -24,7 +24,7 @@ def _count(
 ) -> Result:
     """Counts where label and prediction are as wanted; the operands are tensors of booleans."""
     with variable_scope(name, default, (predictions, labels, weights)):
-        labels, predictions, weights = _squeezed(
+        labels, predictions, weights = squeezed(
             NAMES["cast"](labels, dtypes.bool), NAMES["cast"](predictions, dtypes.bool), weights
         )
         label, prediction = (NAMES["equal"](x, w) for x, w in zip((labels, predictions), wanted, strict=True))
@@ -43,7 +43,7 @@ def _count(
 
 
 def _counter(name: str, wanted: tuple[bool, bool], what: str) -> Any:
-    @_documented(what)
+    @documented(what)
     def metric(
         labels: Any,
         predictions: Any,
@@ -53,7 +53,7 @@ def _counter(name: str, wanted: tuple[bool, bool], what: str) -> Any:
         name: str | None = None,
     ) -> Result:
         value, update = _count(wanted, default, labels, predictions, weights, name)
-        return _collected(value, update, metrics_collections, updates_collections)
+        return collected(value, update, metrics_collections, updates_collections)
 
     default = name
     metric.__name__ = metric.__qualname__ = name
@@ -77,7 +77,7 @@ def _ratio_of(hits: Any, others: Any, name: str) -> Any:
 
 
 def _two_counts(name: str, wrong: tuple[bool, bool], wrong_name: str, what: str) -> Any:
-    @_documented(what)
+    @documented(what)
     def metric(
         labels: Any,
         predictions: Any,
@@ -89,12 +89,12 @@ def _two_counts(name: str, wrong: tuple[bool, bool], wrong_name: str, what: str)
         with variable_scope(name, default, (predictions, labels, weights)):
             predictions = NAMES["cast"](predictions, dtypes.bool)
             labels = NAMES["cast"](labels, dtypes.bool)
-            labels, predictions, weights = _squeezed(labels, predictions, weights)
+            labels, predictions, weights = squeezed(labels, predictions, weights)
             hits = _count(_TRUE_POSITIVES, "true_positives", labels, predictions, weights)
             misses = _count(wrong, wrong_name, labels, predictions, weights)
             value = _ratio_of(hits[0], misses[0], "value")
             update = _ratio_of(hits[1], misses[1], "update_op")
-            return _collected(value, update, metrics_collections, updates_collections)
+            return collected(value, update, metrics_collections, updates_collections)
 
     default = name
     metric.__name__ = metric.__qualname__ = name

@@ -7,7 +7,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.export import NAMES, export
 from headrace.graph import control_dependencies
-from headrace.layers.metrics import _collected, _documented, _mean, _squeezed, local
+from headrace.layers.metrics import collected, documented, local, mean_of, squeezed
 from headrace.layers.weighting import broadcast_weights, remove_squeezable_dimensions
 from headrace.variables.scope import variable_scope
 
@@ -27,7 +27,7 @@ def _positive(count: Any) -> Any:
 
 
 @export("metrics.mean_iou")
-@_documented("Returns the mean over classes of intersection over union.", _CLASSES)
+@documented("Returns the mean over classes of intersection over union.", _CLASSES)
 def mean_iou(
     labels: Any,
     predictions: Any,
@@ -60,11 +60,11 @@ def mean_iou(
         ratios = NAMES["div"](right, union)
         some = NAMES["greater"](seen, 0)
         value = NAMES["where"](some, NAMES["reduce_sum"](ratios, name="mean_iou") / seen, 0)
-        return _collected(value, update, metrics_collections, updates_collections)
+        return collected(value, update, metrics_collections, updates_collections)
 
 
 @export("metrics.mean_per_class_accuracy")
-@_documented(
+@documented(
     "Returns the mean over classes of how often each is recognized; the update gives each class's own.",
     _CLASSES,
 )
@@ -99,11 +99,11 @@ def mean_per_class_accuracy(
         rates = ratio(count.value(), _positive(total.value()))
         value = NAMES["reduce_mean"](rates, name="mean_accuracy")
         update = ratio(new_count, _positive(new_total), name="update_op")
-        return _collected(value, update, metrics_collections, updates_collections)
+        return collected(value, update, metrics_collections, updates_collections)
 
 
 @export("metrics.mean_cosine_distance")
-@_documented(
+@documented(
     "Returns the mean cosine distance of vectors of length 1.",
     "labels: The right vectors.\n      predictions: The predicted vectors.\n"
     "      dim: The axis along which the vectors lie.",
@@ -117,18 +117,18 @@ def mean_cosine_distance(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    labels, predictions, weights = _squeezed(labels, predictions, weights)
+    labels, predictions, weights = squeezed(labels, predictions, weights)
     products = NAMES["reduce_sum"](NAMES["multiply"](predictions, labels), axis=[dim], keepdims=True)
-    value, update = _mean(
+    value, update = mean_of(
         products, weights, None, None, name or "mean_cosine_distance", "mean_cosine_distance"
     )
     value = NAMES["subtract"](1.0, value)
     update = NAMES["subtract"](1.0, update)
-    return _collected(value, update, metrics_collections, updates_collections)
+    return collected(value, update, metrics_collections, updates_collections)
 
 
 @export("metrics.mean_relative_error")
-@_documented(
+@documented(
     "Returns the mean of errors divided by given values, where those are not 0.",
     "labels: The right values.\n      predictions: The predicted values.\n"
     "      normalizer: What each error is divided by.",
@@ -142,7 +142,7 @@ def mean_relative_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    labels, predictions, weights = _squeezed(labels, predictions, weights)
+    labels, predictions, weights = squeezed(labels, predictions, weights)
     predictions, normalizer = remove_squeezable_dimensions(predictions, normalizer)
     predictions.shape.assert_is_compatible_with(normalizer.shape)
     errors = NAMES["where"](
@@ -150,13 +150,13 @@ def mean_relative_error(
         NAMES["zeros_like"](labels),
         NAMES["div"](NAMES["abs"](labels - predictions), normalizer),
     )
-    return _mean(
+    return mean_of(
         errors, weights, metrics_collections, updates_collections, name or "mean_relative_error", "mean"
     )
 
 
 @export("metrics.mean_tensor")
-@_documented("Returns the mean of tensors of one shape, element by element.", "values: The values.")
+@documented("Returns the mean of tensors of one shape, element by element.", "values: The values.")
 def mean_tensor(
     values: Any,
     weights: Any = None,
@@ -170,7 +170,7 @@ def mean_tensor(
         count = local(values.shape, dtypes.float32, "count_tensor")
         number = NAMES["ones_like"](values)
         if weights is not None:
-            _, values, weights = _squeezed(None, values, weights)
+            _, values, weights = squeezed(None, values, weights)
             weights = broadcast_weights(NAMES["cast"](weights, dtypes.float32), values)
             values = NAMES["multiply"](values, weights)
             number = NAMES["multiply"](number, weights)
@@ -180,4 +180,4 @@ def mean_tensor(
         ratio = NAMES["math.divide_no_nan"]
         value = ratio(total.value(), _positive(count.value()), name="value")
         update = ratio(new_total, _positive(new_count), name="update_op")
-        return _collected(value, update, metrics_collections, updates_collections)
+        return collected(value, update, metrics_collections, updates_collections)

@@ -8,7 +8,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.export import NAMES, export
 from headrace.graph import control_dependencies
-from headrace.layers.metrics import _collected, _documented, _squeezed, local
+from headrace.layers.metrics import collected, documented, local, squeezed
 from headrace.layers.weighting import broadcast_weights
 from headrace.opdef import raw
 from headrace.variables.scope import variable_scope
@@ -45,7 +45,7 @@ def _counts(
     ]
     with control_dependencies(checks):
         predictions = NAMES["cast"](predictions, dtypes.float32)
-        labels, predictions, weights = _squeezed(NAMES["cast"](labels, dtypes.bool), predictions, weights)
+        labels, predictions, weights = squeezed(NAMES["cast"](labels, dtypes.bool), predictions, weights)
     n = len(thresholds)
     column = NAMES["reshape"](predictions, [-1, 1])
     row = NAMES["reshape"](NAMES["cast"](labels, dtypes.bool), [1, -1])
@@ -78,7 +78,7 @@ def _counts(
 
 
 def _counter(kind: str, what: str) -> Any:
-    @_documented(what, _SCORES)
+    @documented(what, _SCORES)
     def metric(
         labels: Any,
         predictions: Any,
@@ -91,7 +91,7 @@ def _counter(kind: str, what: str) -> Any:
         with variable_scope(name, _NAMES[kind], (predictions, labels, weights)):
             values, updates = _counts(labels, predictions, thresholds, weights, (kind,))
             value = raw.Identity(values[kind])
-            return _collected(value, updates[kind], metrics_collections, updates_collections)
+            return collected(value, updates[kind], metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = f"{_NAMES[kind]}_at_thresholds"
     return export("metrics." + metric.__name__)(metric)
@@ -104,7 +104,7 @@ false_positives_at_thresholds = _counter("fp", "Counts false positives for each 
 
 
 def _ratio(name: str, other: str, what: str) -> Any:
-    @_documented(what, _SCORES)
+    @documented(what, _SCORES)
     def metric(
         labels: Any,
         predictions: Any,
@@ -120,7 +120,7 @@ def _ratio(name: str, other: str, what: str) -> Any:
                 NAMES["div"](c["tp"], _EPSILON + c["tp"] + c[other], name=f"{short}_{end}")
                 for c, end in zip(found, ("value", "update_op"), strict=True)
             )
-            return _collected(value, update, metrics_collections, updates_collections)
+            return collected(value, update, metrics_collections, updates_collections)
 
     default, short = name, name.split("_")[0]
     metric.__name__ = metric.__qualname__ = name
@@ -178,9 +178,9 @@ def _by_another(
             values, changes = _counts(labels, predictions, _spread(number, last), weights, _ALL)
             value = compute(values, goal, "value")
             update = compute(changes, goal, "update_op")
-            return _collected(value, update, metrics, updates)
+            return collected(value, update, metrics, updates)
 
-    return whole, _documented(wanted, operands)
+    return whole, documented(wanted, operands)
 
 
 def _nearest_specificity(counts: dict[str, Any], goal: float) -> Any:
@@ -303,7 +303,7 @@ def _area(counts: dict[str, Any], n: int, curve: str, method: str, name: str) ->
 
 
 @export("metrics.auc")
-@_documented(
+@documented(
     "Returns the area under a curve of rates over all thresholds.",
     "labels: The right classes, cast to booleans.\n      predictions: Scores in [0, 1].\n"
     "      num_thresholds: How many thresholds to sum over.\n"
@@ -334,4 +334,4 @@ def auc(
         values, updates = _counts(labels, predictions, limits, weights, _ALL)
         value = _area(values, len(limits), curve, summation_method, "value")
         update = _area(updates, len(limits), curve, summation_method, "update_op")
-        return _collected(value, update, metrics_collections, updates_collections)
+        return collected(value, update, metrics_collections, updates_collections)

@@ -7,7 +7,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.export import NAMES, export
 from headrace.graph import control_dependencies, name_scope
-from headrace.layers.metrics import _collected, _documented, local
+from headrace.layers.metrics import collected, documented, local
 from headrace.layers.weighting import assert_broadcastable, broadcast_weights
 from headrace.opdef import convert_to_tensor
 
@@ -157,7 +157,7 @@ def _ratio(
         wrong, new_wrong = _streaming(other, labels, best, k, class_id, weights)
         value = NAMES["div"](right, NAMES["add"](right, wrong), name=scope)
         update = NAMES["div"](new_right, NAMES["add"](new_right, new_wrong), name="update")
-        return _collected(value, update, metrics, updates)
+        return collected(value, update, metrics, updates)
 
 
 def _of_scores(
@@ -170,7 +170,7 @@ def _of_scores(
 
 
 @export("metrics.precision_at_k", "metrics.sparse_precision_at_k")
-@_documented("Returns which part of the k best predictions is right.", _SCORES + _ONE_CLASS)
+@documented("Returns which part of the k best predictions is right.", _SCORES + _ONE_CLASS)
 def precision_at_k(
     labels: Any,
     predictions: Any,
@@ -188,7 +188,7 @@ def precision_at_k(
 
 
 @export("metrics.recall_at_k")
-@_documented("Returns which part of the right classes is among the k best predictions.", _SCORES + _ONE_CLASS)
+@documented("Returns which part of the right classes is among the k best predictions.", _SCORES + _ONE_CLASS)
 def recall_at_k(
     labels: Any,
     predictions: Any,
@@ -206,7 +206,7 @@ def recall_at_k(
 
 
 @export("metrics.precision_at_top_k")
-@_documented("Returns which part of predicted classes is right.", _BEST + _ONE_CLASS)
+@documented("Returns which part of predicted classes is right.", _BEST + _ONE_CLASS)
 def precision_at_top_k(
     labels: Any,
     predictions_idx: Any,
@@ -224,7 +224,7 @@ def precision_at_top_k(
 
 
 @export("metrics.recall_at_top_k")
-@_documented("Returns which part of the right classes is predicted.", _BEST + _ONE_CLASS)
+@documented("Returns which part of the right classes is predicted.", _BEST + _ONE_CLASS)
 def recall_at_top_k(
     labels: Any,
     predictions_idx: Any,
@@ -318,7 +318,7 @@ def _average_precision(labels: Any, predictions: Any) -> Any:
 
 
 @export("metrics.average_precision_at_k")
-@_documented(
+@documented(
     "Returns the mean over examples of the average precision: of the precisions at each right prediction's rank.",
     _SCORES,
 )
@@ -353,11 +353,11 @@ def average_precision_at_k(
         ratio = NAMES["math.divide_no_nan"]
         value = ratio(total.value(), count.value(), name="mean")
         update = ratio(new_total, new_count, name=scope)
-        return _collected(value, update, metrics_collections, updates_collections)
+        return collected(value, update, metrics_collections, updates_collections)
 
 
 @export("metrics.sparse_average_precision_at_k")
-@_documented("Does what `average_precision_at_k` does, under an older name.", _SCORES)
+@documented("Does what `average_precision_at_k` does, under an older name.", _SCORES)
 def sparse_average_precision_at_k(
     labels: Any,
     predictions: Any,

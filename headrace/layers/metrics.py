@@ -26,7 +26,7 @@ _DOC = """{what}
 _PAIR = "labels: The right values.\n      predictions: The predicted values."
 
 
-def _documented(what: str, operands: str = _PAIR) -> Any:
+def documented(what: str, operands: str = _PAIR) -> Any:
     def decorate(function: Any) -> Any:
         function.__doc__ = _DOC.format(what=what, operands=operands)
         return function
@@ -45,14 +45,14 @@ def local(shape: Any, dtype: Any, name: str) -> Any:
     )
 
 
-def _collected(value: Any, update: Any, metrics: Any, updates: Any) -> tuple[Any, Any]:
+def collected(value: Any, update: Any, metrics: Any, updates: Any) -> tuple[Any, Any]:
     for names, tensor in ((metrics, value), (updates, update)):
         if names:
             NAMES["add_to_collections"](names, tensor)
     return value, update
 
 
-def _squeezed(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any, Any]:
+def squeezed(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any, Any]:
     """Returns the operands without last axes of size 1 that only some of them have."""
     predictions = convert_to_tensor(predictions)
     if labels is not None:
@@ -70,7 +70,7 @@ def _squeezed(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, 
     return labels, predictions, weights
 
 
-def _mean(
+def mean_of(
     values: Any, weights: Any, metrics: Any, updates: Any, name: str | None, default: str
 ) -> tuple[Any, Any]:
     with variable_scope(name, default, (values, weights)):
@@ -80,7 +80,7 @@ def _mean(
         if weights is None:
             number = NAMES["cast"](NAMES["size"](values), dtypes.float32)
         else:
-            _, values, weights = _squeezed(None, values, weights)
+            _, values, weights = squeezed(None, values, weights)
             weights = broadcast_weights(NAMES["cast"](weights, dtypes.float32), values)
             values = NAMES["multiply"](values, weights)
             number = NAMES["reduce_sum"](weights)
@@ -90,11 +90,11 @@ def _mean(
         ratio = NAMES["math.divide_no_nan"]
         value = ratio(total.value(), NAMES["maximum"](count.value(), 0), name="value")
         update = ratio(new_total, NAMES["maximum"](new_count, 0), name="update_op")
-        return _collected(value, update, metrics, updates)
+        return collected(value, update, metrics, updates)
 
 
 @export("metrics.mean")
-@_documented("Returns the mean of values.", "values: The values.")
+@documented("Returns the mean of values.", "values: The values.")
 def mean(
     values: Any,
     weights: Any = None,
@@ -102,11 +102,11 @@ def mean(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    return _mean(values, weights, metrics_collections, updates_collections, name, "mean")
+    return mean_of(values, weights, metrics_collections, updates_collections, name, "mean")
 
 
 @export("metrics.accuracy")
-@_documented("Returns how often predictions are right.")
+@documented("Returns how often predictions are right.")
 def accuracy(
     labels: Any,
     predictions: Any,
@@ -115,15 +115,15 @@ def accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    labels, predictions, weights = _squeezed(labels, predictions, weights)
+    labels, predictions, weights = squeezed(labels, predictions, weights)
     if labels.dtype != predictions.dtype:
         predictions = NAMES["cast"](predictions, labels.dtype)
     right = NAMES["cast"](NAMES["equal"](predictions, labels), dtypes.float32)
-    return _mean(right, weights, metrics_collections, updates_collections, name or "accuracy", "accuracy")
+    return mean_of(right, weights, metrics_collections, updates_collections, name or "accuracy", "accuracy")
 
 
 @export("metrics.mean_squared_error")
-@_documented("Returns the mean of squared errors.")
+@documented("Returns the mean of squared errors.")
 def mean_squared_error(
     labels: Any,
     predictions: Any,
@@ -132,13 +132,13 @@ def mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    labels, predictions, weights = _squeezed(labels, predictions, weights)
+    labels, predictions, weights = squeezed(labels, predictions, weights)
     errors = raw.SquaredDifference(labels, predictions)
-    return _mean(errors, weights, metrics_collections, updates_collections, name, "mean_squared_error")
+    return mean_of(errors, weights, metrics_collections, updates_collections, name, "mean_squared_error")
 
 
 @export("metrics.mean_absolute_error")
-@_documented("Returns the mean of absolute errors.")
+@documented("Returns the mean of absolute errors.")
 def mean_absolute_error(
     labels: Any,
     predictions: Any,
@@ -147,13 +147,13 @@ def mean_absolute_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    labels, predictions, weights = _squeezed(labels, predictions, weights)
+    labels, predictions, weights = squeezed(labels, predictions, weights)
     errors = NAMES["abs"](predictions - labels)
-    return _mean(errors, weights, metrics_collections, updates_collections, name, "mean_absolute_error")
+    return mean_of(errors, weights, metrics_collections, updates_collections, name, "mean_absolute_error")
 
 
 @export("metrics.percentage_below")
-@_documented(
+@documented(
     "Returns which part of values is below a threshold.", "values: The values.\n      threshold: A scalar."
 )
 def percentage_below(
@@ -165,11 +165,13 @@ def percentage_below(
     name: str | None = None,
 ) -> tuple[Any, Any]:
     below = NAMES["cast"](NAMES["less"](values, threshold), dtypes.float32)
-    return _mean(below, weights, metrics_collections, updates_collections, name, "percentage_below_threshold")
+    return mean_of(
+        below, weights, metrics_collections, updates_collections, name, "percentage_below_threshold"
+    )
 
 
 @export("metrics.root_mean_squared_error")
-@_documented("Returns the root of the mean of squared errors.")
+@documented("Returns the root of the mean of squared errors.")
 def root_mean_squared_error(
     labels: Any,
     predictions: Any,
@@ -178,7 +180,7 @@ def root_mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    labels, predictions, weights = _squeezed(labels, predictions, weights)
+    labels, predictions, weights = squeezed(labels, predictions, weights)
     errors = raw.SquaredDifference(labels, predictions)
-    value, update = _mean(errors, weights, None, None, name or "root_mean_squared_error", "")
-    return _collected(raw.Sqrt(value), raw.Sqrt(update), metrics_collections, updates_collections)
+    value, update = mean_of(errors, weights, None, None, name or "root_mean_squared_error", "")
+    return collected(raw.Sqrt(value), raw.Sqrt(update), metrics_collections, updates_collections)

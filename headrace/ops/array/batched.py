@@ -14,7 +14,7 @@ from headrace.ops.array.tile import meshgrid
 from headrace.ops.array.transpose import transpose
 
 
-def _cast(x, dtype):
+def cast_to(x, dtype):
     return raw.Cast(x, DstT=dtype)
 
 
@@ -39,7 +39,7 @@ def batch_gather(params, indices, name=None):
         indices_shape, params_shape = shape_of(indices), shape_of(params)
         dtype = indices.dtype.base_dtype
         step = ones((), dtype=dtype)
-        sizes = _cast(params_shape, dtype)
+        sizes = cast_to(params_shape, dtype)
         flat = indices
         for axis in range(n - 1, 0, -1):
             size = sizes[axis - 1]
@@ -102,7 +102,7 @@ def _batch_gather_nd(params, indices, batch_dims, name):
         inner_shape = indices_shape[batch_dims:-1]
         grid = meshgrid(
             *[
-                _cast(raw.Range(0, d, 1), indices.dtype.base_dtype)
+                cast_to(raw.Range(0, d, 1), indices.dtype.base_dtype)
                 for d in raw.Unpack(batch, num=batch_dims, name="unstack")
             ],
             indexing="ij",

@@ -9,7 +9,7 @@ from headrace.export import NAMES, export
 from headrace.graph.default import name_scope
 from headrace.opdef import convert_to_tensor, raw
 from headrace.opdef.nodes import rank_of, shape_of
-from headrace.ops.array.batched import _cast
+from headrace.ops.array.batched import cast_to
 
 
 @export("repeat")
@@ -33,7 +33,7 @@ def _repeated(data: Any, repeats: Any, axis: Any, name: str | None) -> Any:
         raise TypeError(f"axis must be an int; got {type(axis).__name__}")
     with name_scope(name, "Repeat", [data, repeats]):
         data = convert_to_tensor(data, name="data")
-        repeats = _cast(convert_to_tensor(repeats, name="repeats"), dtypes.int32)
+        repeats = cast_to(convert_to_tensor(repeats, name="repeats"), dtypes.int32)
         if repeats._dims is not None and len(repeats._dims) > 1:
             raise ValueError(f"Shape {repeats.shape} must have rank at most 1")
         if data._dims is None:

@@ -61,7 +61,7 @@ def central_crop(image, central_fraction):
         return image
 
 
-def _as_batch(image):
+def as_batch(image):
     """Returns an image as a batch, and whether it was one."""
     rank = rank_of(image)
     if rank == 4:
@@ -74,7 +74,7 @@ def _as_batch(image):
     return image, False
 
 
-def _sizes(image):
+def sizes_of(image):
     """Returns the sizes of all axes: numbers where they are known, else tensors."""
     known = image.shape.as_list()
     if None not in known:
@@ -98,9 +98,9 @@ def crop_to_bounding_box(image, offset_height, offset_width, target_height, targ
       ValueError: The rectangle is not inside the image, or `image` has another rank.
     """
     with name_scope(None, "crop_to_bounding_box", [image]):
-        image, batched = _as_batch(convert_to_tensor(image, name="image"))
+        image, batched = as_batch(convert_to_tensor(image, name="image"))
         checks = check_axes(image)
-        batch, height, width, depth = _sizes(image)
+        batch, height, width, depth = sizes_of(image)
         checks += demand(offset_width >= 0, "offset_width must be >= 0.")
         checks += demand(offset_height >= 0, "offset_height must be >= 0.")
         checks += demand(target_width > 0, "target_width must be > 0.")
@@ -132,9 +132,9 @@ def pad_to_bounding_box(image, offset_height, offset_width, target_height, targe
       ValueError: The image does not fit there, or `image` has another rank.
     """
     with name_scope(None, "pad_to_bounding_box", [image]):
-        image, batched = _as_batch(convert_to_tensor(image, name="image"))
+        image, batched = as_batch(convert_to_tensor(image, name="image"))
         checks = check_axes(image)
-        batch, height, width, depth = _sizes(image)
+        batch, height, width, depth = sizes_of(image)
         right = target_width - offset_width - width
         below = target_height - offset_height - height
         checks += demand(offset_height >= 0, "offset_height must be >= 0")

@@ -6,7 +6,7 @@ from headrace.export import export
 from headrace.graph import name_scope
 from headrace.opdef import constant_as_shape, convert_to_tensor, raw
 from headrace.ops.image.checks import after, check_axes, demand, public
-from headrace.ops.image.framing import _as_batch, _sizes
+from headrace.ops.image.framing import as_batch, sizes_of
 
 
 @export("image.ResizeMethod")
@@ -74,7 +74,7 @@ def _not_implemented():
 
 def _kept_ratio(images, height, width):
     """Returns the largest size with the images' aspect ratio that fits into a known height and width."""
-    _, rows, columns, _ = _sizes(images)
+    _, rows, columns, _ = sizes_of(images)
     by_height = public.cast(height, "float32") / public.cast(rows, "float32")
     by_width = public.cast(width, "float32") / public.cast(columns, "float32")
     scale = public.minimum(by_height, by_width)
@@ -232,7 +232,7 @@ def resize_images_v2(
 
 def _prepared(image, target_height, target_width):
     """Returns images as a batch, whether they were one, and what to check of them."""
-    image, batched = _as_batch(convert_to_tensor(image, name="image"))
+    image, batched = as_batch(convert_to_tensor(image, name="image"))
     checks = check_axes(image)
     checks += demand(target_width > 0, "target_width must be > 0.")
     checks += demand(target_height > 0, "target_height must be > 0.")
@@ -257,7 +257,7 @@ def resize_image_with_crop_or_pad(image, target_height, target_width):
         target_height, target_width = (
             after(checks, size) if hasattr(size, "op") else size for size in (target_height, target_width)
         )
-        _, height, width, _ = _sizes(image)
+        _, height, width, _ = sizes_of(image)
         more_width = target_width - width
         crop_left = _larger(-more_width // 2, 0)
         pad_left = _larger(more_width // 2, 0)
@@ -268,7 +268,7 @@ def resize_image_with_crop_or_pad(image, target_height, target_width):
             image, crop_top, crop_left, _smaller(target_height, height), _smaller(target_width, width)
         )
         resized = public_image("pad_to_bounding_box")(cropped, pad_top, pad_left, target_height, target_width)
-        _, rows, columns, _ = _sizes(resized)
+        _, rows, columns, _ = sizes_of(resized)
         checks = demand(_equal(rows, target_height), "resized height is not correct.")
         checks += demand(_equal(columns, target_width), "resized width is not correct.")
         resized = after(checks, resized)
@@ -301,7 +301,7 @@ def _with_pad(image, target_height, target_width, resize):
     with name_scope(None, "resize_image_with_pad", [image]):
         image, batched, checks = _prepared(image, target_height, target_width)
         image = after(checks, image)
-        _, height, width, _ = _sizes(image)
+        _, height, width, _ = sizes_of(image)
         height, width, rows, columns = (
             public.cast(size, "float64") for size in (height, width, target_height, target_width)
         )
@@ -313,7 +313,7 @@ def _with_pad(image, target_height, target_width, resize):
         top, left = (public.maximum(0, public.cast(margin, "int32")) for margin in margins)
         resized = resize(image, size)
         padded = public_image("pad_to_bounding_box")(resized, top, left, target_height, target_width)
-        _sizes(padded)  # TensorFlow makes these nodes, and never reads them
+        sizes_of(padded)  # TensorFlow makes these nodes, and never reads them
         return padded if batched else public.squeeze(padded, axis=[0])
 
 

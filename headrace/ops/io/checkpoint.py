@@ -21,7 +21,7 @@ SaveV2 = op("""
 """)  # fmt: skip
 
 
-def _texts(array):
+def texts_of(array):
     return [v.decode() for v in np.asarray(array, object).ravel().tolist()]
 
 
@@ -84,7 +84,7 @@ def static_part(spec):
 
 @SaveV2.host
 def save_host(prefix, tensor_names, shape_and_slices, tensors):
-    names, specs = _texts(tensor_names), _texts(shape_and_slices)
+    names, specs = texts_of(tensor_names), texts_of(shape_and_slices)
     if not len(names) == len(specs) == len(tensors):
         raise errors.InvalidArgumentError(
             None,
@@ -148,7 +148,7 @@ def restore_host(prefix, tensor_names, shape_and_slices, *, dtypes):
     reader = slices.open_checkpoint(prefix.item().decode())
     known = reader.entries()
     out = []
-    for name, spec, dtype in zip(_texts(tensor_names), _texts(shape_and_slices), dtypes, strict=True):
+    for name, spec, dtype in zip(texts_of(tensor_names), texts_of(shape_and_slices), dtypes, strict=True):
         if name not in known:
             raise errors.NotFoundError(None, None, f"Key {name} not found in checkpoint")
         if known[name][0] is not dtype:
@@ -217,7 +217,7 @@ MergeV2Checkpoints = op("""
 @MergeV2Checkpoints.host
 def merge_host(checkpoint_prefixes, destination_prefix, *, delete_old_dirs):
     rows = []
-    prefixes = _texts(checkpoint_prefixes)
+    prefixes = texts_of(checkpoint_prefixes)
     for prefix in prefixes:
         rows.extend(bundle.Reader(prefix).rows())
     bundle.write(destination_prefix.item().decode(), rows)

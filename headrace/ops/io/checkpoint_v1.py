@@ -9,7 +9,7 @@ import numpy as np
 from headrace import errors
 from headrace.formats import slices
 from headrace.opdef import op, raw
-from headrace.ops.io.checkpoint import _texts, parse_slice, static_part
+from headrace.ops.io.checkpoint import parse_slice, static_part, texts_of
 from headrace.shapes import with_rank
 
 Save = op("""
@@ -59,7 +59,7 @@ def _file_name(filename):
 
 
 def _write(filename, tensor_names, specs, data):
-    path, names = _file_name(filename), _texts(tensor_names)
+    path, names = _file_name(filename), texts_of(tensor_names)
     if len(names) != len(data):
         raise errors.InvalidArgumentError(
             None,
@@ -92,7 +92,7 @@ def save_host(filename, tensor_names, data):
 
 @SaveSlices.host
 def save_slices_host(filename, tensor_names, shapes_and_slices, data):
-    specs = _texts(shapes_and_slices)
+    specs = texts_of(shapes_and_slices)
     if len(specs) != len(data):
         raise errors.InvalidArgumentError(
             None, None, f"Expected {len(data)} elements for shapes and slices but got {len(specs)}"

@@ -15,7 +15,7 @@ from headrace.opdef import convert_to_tensor, op, raw
 from headrace.ops.math.quiet import quiet
 
 
-def _axis(x: Any, axis: Any) -> int:
+def known_axis(x: Any, axis: Any) -> int:
     axis = np.asarray(axis)
     if axis.ndim:
         shape = ",".join(map(str, axis.shape))
@@ -56,11 +56,11 @@ def _declare(
     @made.host
     @quiet
     def scan_host(x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
-        return _scan(np, x, _axis(x, axis), exclusive, reverse, host, first)
+        return _scan(np, x, known_axis(x, axis), exclusive, reverse, host, first)
 
     @made.lower(static="axis")
     def scan_lower(x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
-        return _scan(jnp, x, _axis(x, axis), exclusive, reverse, lower, first)
+        return _scan(jnp, x, known_axis(x, axis), exclusive, reverse, lower, first)
 
     @made.cases
     def scan_cases(case: Any) -> None:

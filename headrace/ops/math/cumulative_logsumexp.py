@@ -11,7 +11,7 @@ from headrace.export import export
 from headrace.graph.default import name_scope
 from headrace.lazy import jnp, lax
 from headrace.opdef import convert_to_tensor, op, raw
-from headrace.ops.math.cumulative import _axis
+from headrace.ops.math.cumulative import known_axis
 from headrace.ops.math.quiet import quiet
 
 CumulativeLogsumexp = op("""
@@ -60,14 +60,14 @@ def _running_lower(x: Any, start: Any) -> Any:
 @CumulativeLogsumexp.host
 @quiet
 def cumulative_logsumexp_host(x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
-    return _oriented(np, x, _axis(x, axis), exclusive, reverse, _running_host)
+    return _oriented(np, x, known_axis(x, axis), exclusive, reverse, _running_host)
 
 
 @CumulativeLogsumexp.lower(static="axis")
 def cumulative_logsumexp_lower(x: Any, axis: Any, *, exclusive: bool, reverse: bool, ctx: Any) -> Any:
     # What NaN gives depends on what stands before, which the halves of this scan do not know.
     ctx.check(jnp.logical_not(jnp.isnan(x)).all(), "x holds NaN")
-    return _oriented(jnp, x, _axis(x, axis), exclusive, reverse, _running_lower)
+    return _oriented(jnp, x, known_axis(x, axis), exclusive, reverse, _running_lower)
 
 
 @CumulativeLogsumexp.grad
