@@ -114,7 +114,7 @@ def _convert(values: list[Any], name: str | None, as_ref: bool = False) -> list[
     for i, v in enumerate(values):
         if v is not None and type(v) is not Tensor:
             each_name = None if name is None else f"{name}_{i}"
-            if isinstance(v, IndexedSlices) or hasattr(v, "_is_composite_tensor"):
+            if isinstance(v, IndexedSlices) or hasattr(v, "dense_shape"):
                 v = convert_to_tensor_or_indexed_slices(v, name=each_name)
             else:
                 v = convert_to_tensor(v, name=each_name, as_ref=as_ref)

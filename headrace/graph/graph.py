@@ -356,8 +356,10 @@ class Graph:
             if not isinstance(each, (Tensor, Operation)) and isinstance(handle, Tensor):
                 # Of a variable as it is after a write, `op` is that write; waiting must not read.
                 each = each.op
-            if hasattr(each, "values") and hasattr(each, "indices"):  # IndexedSlices
+            if hasattr(each, "values") and hasattr(each, "indices") and not hasattr(each, "_value_class"):
+                # IndexedSlices; sparse tensors are refused.
                 each = each.op
+            each = getattr(each, "flat_values", each)  # of a ragged tensor
             element = self.as_graph_element(each)
             op = element.op if isinstance(element, Tensor) else element
             if op not in ops:

@@ -139,6 +139,7 @@ def _check(a: Any, b: Any, check_types: bool, composites: bool) -> None:
                 f"The two structures don't have the same sequence type. First structure has type {type(a)}, while "
                 f"second structure has type {type(b)}"
             )
+        _check_specs(a, b)
         return
     if check_types and not _same_type(a, b):
         raise TypeError(
@@ -161,6 +162,19 @@ def _check(a: Any, b: Any, check_types: bool, composites: bool) -> None:
         )
     for x, y in zip(a, b, strict=True):
         _check(x, y, check_types, composites)
+
+
+def _check_specs(a: Any, b: Any) -> None:
+    """Refuses composites of one class with other types, or another number of ragged dimensions."""
+    specs = [getattr(value, "_type_spec", None) for value in (a, b)]
+    if None in specs:
+        return
+    try:
+        specs[0].most_specific_compatible_type(specs[1])
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Incompatible CompositeTensor TypeSpecs: {_shown(specs[0])} vs. {_shown(specs[1])}"
+        ) from None
 
 
 def _same_type(a: Any, b: Any) -> bool:

@@ -225,4 +225,5 @@ def is_dense_tensor_like(value: Any) -> bool:
 @export("is_tensor", "contrib.framework.is_tensor")
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a Tensor, a SparseTensor, a Variable or the like."""
-    return is_dense_tensor_like(x) or hasattr(x, "_is_composite_tensor")
+    # Ragged tensors are none, in TensorFlow too.
+    return is_dense_tensor_like(x) or (hasattr(x, "_is_composite_tensor") and not hasattr(x, "row_splits"))

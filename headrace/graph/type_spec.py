@@ -397,6 +397,32 @@ IndexedSlices._type_spec = property(_indexed_slices_spec)  # type: ignore[attr-d
 SparseTensor._type_spec = property(lambda self: SparseTensorSpec(self.shape, self.dtype))  # type: ignore[attr-defined]
 
 
+def _varying_slices(self: IndexedSlices, shape: TensorShape) -> IndexedSlicesSpec:
+    dense = self.dense_shape
+    return IndexedSlicesSpec(
+        shape,
+        self.values.dtype,
+        self.indices.dtype,
+        None if dense is None else dense.dtype,
+        shape[:1],
+    )
+
+
+def _varying_sparse(self: SparseTensor, shape: TensorShape) -> SparseTensorSpec:
+    if shape.ndims is None:
+        return SparseTensorSpec(None, self.dtype)
+    if shape.ndims != 1:
+        raise ValueError("Expected a shape with 1 dimension")
+    rank = dimension_value(shape[0])
+    return SparseTensorSpec(None if rank is None else [None] * rank, self.dtype)
+
+
+# The spec of a loop variable for which a program gives a shape: that of the slices' values, or that of a sparse
+# tensor's dense shape.
+IndexedSlices._varying_spec = _varying_slices  # type: ignore[attr-defined]
+SparseTensor._varying_spec = _varying_sparse  # type: ignore[attr-defined]
+
+
 def _spec_or_none(value: Any) -> Any:
     if isinstance(value, TypeSpec):
         return value

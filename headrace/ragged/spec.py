@@ -42,7 +42,7 @@ class RaggedTensorSpec(TypeSpec):
         rank = self._shape.ndims
         if ragged_rank is None:
             if rank is None:
-                raise ValueError("Must specify ragged_rank or a shape with known rank.")
+                raise ValueError("Must specify ragged_rank or a shape with a known rank.")
             ragged_rank = rank - 1
         self._ragged_rank = ragged_rank
         if not isinstance(ragged_rank, int):
@@ -91,4 +91,10 @@ class RaggedTensorSpec(TypeSpec):
         return result
 
 
+def _varying_spec(self: RaggedTensor, shape: Any) -> RaggedTensorSpec:
+    """Returns the spec of a loop variable that has a shape in all iterations."""
+    return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self.row_splits.dtype)
+
+
+RaggedTensor._varying_spec = _varying_spec  # type: ignore[attr-defined]
 RaggedTensor._type_spec = property(RaggedTensorSpec.from_value)  # type: ignore[attr-defined]

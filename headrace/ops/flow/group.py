@@ -69,7 +69,7 @@ def group(*inputs, **kwargs):
         if not inputs:
             return no_op(scope)
         by_device = {}
-        for each in flatten(list(inputs)):
+        for each in flatten(list(inputs), composites=True):
             if not hasattr(each, "device"):
                 raise TypeError(f"'{inputs}' should be zero or more (nested) Tensors, but there is {each!r}")
             by_device.setdefault(each.device, []).append(each)
@@ -97,6 +97,10 @@ def tuple_(tensors, name=None, control_inputs=None):
       ValueError: There is no tensor among `tensors`.
     """
     with scope_of(name, "tuple", tensors):
+        tensors = [
+            t if t is None or isinstance(t, Operation) or hasattr(t, "op") else convert_to_tensor(t)
+            for t in tensors
+        ]
         gating = [t if isinstance(t, Operation) else t.op for t in tensors if t is not None]
         for each in control_inputs or ():
             if isinstance(each, Tensor):

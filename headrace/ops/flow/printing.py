@@ -9,6 +9,7 @@ import sys
 from headrace.graph import Tensor
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.structure import flatten, is_nested, pack_like
+from headrace.graph.tensor import is_dense_tensor_like
 from headrace.opdef import convert_to_tensor, export, op, raw
 from headrace.platform import tf_logging
 
@@ -94,10 +95,6 @@ class _Hole:
         return self._text
 
 
-def _is_tensor(value):
-    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
-
-
 def _placeholder(texts):
     """Returns what stands for a tensor in a template: `{}`, with digits where the text itself has that."""
     found, digits = "{}", random.Random(5)
@@ -147,7 +144,7 @@ def _formatted(inputs, sep, summarize, name):
             continue
         leaves = []
         for leaf in flatten(value):
-            if _is_tensor(leaf):
+            if is_dense_tensor_like(leaf):
                 tensors.append(convert_to_tensor(leaf))
                 leaves.append(_Hole(hole))
             elif isinstance(leaf, SparseTensor):

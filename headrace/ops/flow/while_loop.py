@@ -5,6 +5,7 @@ from __future__ import annotations
 from headrace import dtypes, shapes
 from headrace.graph import Tensor, get_default_graph, name_scope
 from headrace.graph.structure import check_same, flatten, is_nested, pack_like
+from headrace.graph.type_spec import TypeSpec
 from headrace.opdef import GRADIENTS, convert_to_tensor, export, op, raw
 from headrace.opdef.bodies import body_of, function_name, identities, loop_node
 from headrace.ops.flow.loop_gradient import loop_gradient
@@ -223,7 +224,7 @@ def _in_structure_of(result, loop_vars):
     """
     if not isinstance(result, (list, tuple)) or hasattr(result, "_fields"):
         result = [result]
-    check_same(list(loop_vars), list(result))
+    check_same(list(result), list(loop_vars))
     return result
 
 
@@ -231,28 +232,45 @@ def _invariant_shapes(loop_vars, start, invariants):
     """Returns for each flat loop variable the shape that it has in all iterations.
 
     Raises:
-      ValueError: One contradicts the shape that its variable starts with.
+      TypeError: That of a sparse or ragged tensor is no shape.
+      ValueError: One contradicts the shape that its variable starts with, or has a wrong rank.
     """
-    if invariants is None:
-        return [t._dims for t in start]
-    listed = _flat_shapes(invariants)
-    if len(listed) != len(start):
+    variables = flatten(loop_vars)
+    listed = [None] * len(variables) if invariants is None else flatten(invariants)
+    if len(listed) != len(variables):
         check_same(loop_vars, invariants, check_types=False)
-    for t, shape in zip(start, listed, strict=True):
-        if not _covers(shape, t._dims):
+    out, rest = [], iter(start)
+    for variable, shape in zip(variables, listed, strict=True):
+        if hasattr(variable, "_varying_spec"):
+            found = _composite_shapes(variable, shape)
+            out += found
+            for _ in found:
+                next(rest)
+            continue
+        t = next(rest)
+        dims = t._dims if invariants is None else to_tuple(shape)
+        if not _covers(dims, t._dims):
             raise ValueError(
                 f"The shape invariant specified for {t.name} is not compatible with the initial shape of the loop "
                 f"variable. It enters the loop with shape {t.shape}, but the specified shape invariant is "
-                f"{TensorShape.of(shape)}."
+                f"{TensorShape.of(dims)}."
             )
-    return listed
-
-
-def _flat_shapes(invariants):
-    out = []
-    for each in flatten(invariants):
-        out.append(to_tuple(each))
+        out.append(dims)
     return out
+
+
+def _composite_shapes(variable, invariant):
+    """Returns the shapes of the tensors that make up a sparse or ragged loop variable: how many elements, may vary."""
+    spec = invariant
+    if invariant is None:
+        spec = variable._type_spec
+    elif isinstance(invariant, TensorShape):
+        spec = variable._varying_spec(invariant)
+    elif not isinstance(invariant, TypeSpec):
+        raise TypeError(f"Expected shape to be a TypeSpec or TensorShape, got {invariant!r}")
+    elif not invariant.is_compatible_with(variable):
+        raise TypeError(f"TypeSpec {invariant!r} is not compatible with {variable!r}")
+    return [to_tuple(part.shape) for part in flatten(spec._component_specs)]
 
 
 def _covers(general, special):
