@@ -166,14 +166,14 @@ def _check(a: Any, b: Any, check_types: bool, composites: bool) -> None:
 
 def _check_specs(a: Any, b: Any) -> None:
     """Refuses composites of one class with other types, or another number of ragged dimensions."""
-    specs = [getattr(value, "_type_spec", None) for value in (a, b)]
-    if None in specs:
+    first, second = (getattr(value, "_type_spec", None) for value in (a, b))
+    if first is None or second is None:
         return
     try:
-        specs[0].most_specific_compatible_type(specs[1])
+        first.most_specific_compatible_type(second)
     except (TypeError, ValueError):
         raise ValueError(
-            f"Incompatible CompositeTensor TypeSpecs: {_shown(specs[0])} vs. {_shown(specs[1])}"
+            f"Incompatible CompositeTensor TypeSpecs: {_shown(first)} vs. {_shown(second)}"
         ) from None
 
 
