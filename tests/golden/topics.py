@@ -6,6 +6,7 @@ each under TensorFlow 1.15, in the same order. The marks:
     n: the nodes that the call adds to an empty graph
     v: the values of what it returns, and r: the same, which must be equal to the last bit
     t: the values of three runs in a row
+    s: how Python shows what it returns
     e: the refusal, while building or while running: the class and how the message begins
     c: the refusal's class only
 
@@ -23,7 +24,7 @@ import canonical
 import numpy as np
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "topics"
-MARKS = ("n: ", "v: ", "r: ", "t: ", "e: ", "c: ")
+MARKS = ("n: ", "v: ", "r: ", "t: ", "s: ", "e: ", "c: ")
 _STEM = 60  # characters of a refusal's message
 SEEDS = [(1, 2), (0, 7), (87654321, 0), (-3, 2**62 + 5), (2**63 - 1, -(2**63)), (2**32, 2**32 - 1)]
 STATES = [
@@ -178,7 +179,7 @@ def outcome(tf, raw, mark, source, prepare=None):
       prepare: Called with the session before it runs.
 
     Returns:
-      Nodes; or values; or a refusal as {"raises": class, "message": the first line}.
+      Nodes; or values; or text; or a refusal as {"raises": class, "message": the first line}.
     """
     try:
         with tf.Graph().as_default() as graph:
@@ -186,6 +187,8 @@ def outcome(tf, raw, mark, source, prepare=None):
             result = eval(source, names(tf, raw))
             if mark == "n":
                 return kept_nodes(canonical.graph_nodes(graph))
+            if mark == "s":
+                return [repr(result)]
             with tf.Session() as session:
                 if prepare is not None:
                     prepare(session)

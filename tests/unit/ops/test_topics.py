@@ -95,6 +95,9 @@ def test_call(topic, i, mark, source):
         if mark == "n":
             assert got == want, different_nodes(source, got, want)
             continue
+        if mark == "s":
+            assert got == want
+            continue
         assert len(got) == len(want)
         for k, (a, b) in enumerate(zip(got, want, strict=True)):
             wrong = difference(a, b, mark == "r")
