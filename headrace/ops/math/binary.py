@@ -147,10 +147,14 @@ def real_quotient(x: Any, y: Any) -> Any:
 def floored_quotient(x: Any, y: Any) -> Any:
     if _integer(x):
         _nonzero(x, y)
-        if x.dtype.kind == "i" and np.any(x == np.iinfo(x.dtype).min):
+        if x.dtype.kind == "i" and (_has_least(x) or _has_least(y)):
             return _floored(np, x, y, truncated_quotient)
         return np.floor_divide(x, y)
     return np.floor(np.divide(x, y))
+
+
+def _has_least(x: Any) -> bool:
+    return bool(np.any(x == np.iinfo(x.dtype).min))
 
 
 def _floored(xp: Any, x: Any, y: Any, divided: Any) -> Any:

@@ -148,20 +148,35 @@ def _computed(xp: Any, inputs: Any, equation: Any) -> Any:
     operands: list[Any] = []
     for x, part in zip(inputs, letters, strict=True):
         operands += [x, [numbers[letter] for letter in part]]
-    result = []
-    for letter in output:
-        number = numbers[letter]
-        if number in result:
-            # A letter that comes twice makes a diagonal.
-            size = next(
-                x.shape[part.index(letter) - (len(part) if _DOTS in part[: part.index(letter)] else 0)]
-                for x, part in zip(inputs, letters, strict=True)
-                if letter in part
-            )
-            number = len(numbers) + len(result)
-            operands += [xp.eye(size, dtype=inputs[0].dtype), [numbers[letter], number]]
-        result.append(number)
-    return xp.einsum(*operands, result).astype(inputs[0].dtype)
+    once = list(dict.fromkeys(output))
+    result = xp.einsum(*operands, [numbers[letter] for letter in once]).astype(inputs[0].dtype)
+    if len(once) < len(output):
+        result = _on_diagonals(xp, result, once, output)
+    return result
+
+
+def _on_diagonals(xp: Any, value: Any, once: Any, output: Any) -> Any:
+    """Returns a result with a second axis for each letter that comes twice in the output, zero off the diagonal."""
+    dots = value.ndim - sum(letter != _DOTS for letter in once)
+
+    def spelt(letters: Any) -> list[str]:
+        return [
+            c for letter in letters for c in ([f".{i}" for i in range(dots)] if letter == _DOTS else [letter])
+        ]
+
+    axes, seen = spelt(once), []
+    for letter in spelt(output):
+        if letter not in seen:
+            seen.append(letter)
+            continue
+        axes.append(f"{letter}{len(seen)}")
+        seen.append(axes[-1])
+        at, size = axes.index(letter), value.shape[axes.index(letter)]
+        mask = np.eye(size, dtype=bool).reshape(
+            [size if i in (at, value.ndim) else 1 for i in range(value.ndim + 1)]
+        )
+        value = xp.where(mask, value[..., None], np.zeros((), value.dtype))
+    return xp.transpose(value, [axes.index(letter) for letter in seen])
 
 
 @Einsum.host

@@ -65,11 +65,27 @@ def _dims(shape):
     return shape if shape is None or isinstance(shape, tuple) else tuple(shape.as_list())
 
 
+def _check_count(what, count, **lists):
+    """Checks an attr that counts features against the attrs that describe them."""
+    if any(len(listed) != count for listed in lists.values()):
+        *most, last = [f"{what}_{name} ({len(listed)})" for name, listed in lists.items()]
+        raise ValueError(f"num_{what} ({count}) must match the size of {', '.join(most)} and {last}")
+
+
 @ParseSequenceExample.shape
 def parse_sequence_example_shape(
     serialized, debug_name, context_dense_defaults, *, Ncontext_sparse, Nfeature_list_sparse, Nfeature_list_dense,
-    context_dense_shapes, feature_list_dense_shapes,
+    context_dense_shapes, feature_list_dense_shapes, context_sparse_keys, context_sparse_types, Ncontext_dense,
+    context_dense_keys, Tcontext_dense, feature_list_sparse_keys, feature_list_sparse_types, feature_list_dense_keys,
+    feature_list_dense_types,
 ):  # fmt: skip
+    _check_count("context_sparse", Ncontext_sparse, keys=context_sparse_keys, types=context_sparse_types)
+    _check_count("context_dense", Ncontext_dense, keys=context_dense_keys, types=Tcontext_dense,
+                 shapes=context_dense_shapes)  # fmt: skip
+    _check_count("feature_list_sparse", Nfeature_list_sparse, keys=feature_list_sparse_keys,
+                 types=feature_list_sparse_types)  # fmt: skip
+    _check_count("feature_list_dense", Nfeature_list_dense, keys=feature_list_dense_keys,
+                 types=feature_list_dense_types, shapes=feature_list_dense_shapes)  # fmt: skip
     (batch,) = shapes.with_rank(serialized, 1)
     n, m = Ncontext_sparse, Nfeature_list_sparse
     dense = [shapes.concatenate((batch,), _dims(s)) for s in context_dense_shapes]
