@@ -168,7 +168,12 @@ def _expand(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
         parts = [key.values, key.indices, key.dense_shape]
         return [(p, v) for p, v in zip(parts, value, strict=False) if p is not None]
     if hasattr(key, "_feed_parts"):
-        return list(zip(key._component_tensors(), key._feed_parts(value), strict=True))
+        tensors, parts = key._component_tensors(), key._feed_parts(value)
+        if len(tensors) != len(parts):
+            raise ValueError(
+                f"Cannot feed a value of {len(parts) - 1} ragged dimensions for {key}, which has {len(tensors) - 1}"
+            )
+        return list(zip(tensors, parts, strict=True))
     if hasattr(key, "_is_composite_tensor"):
         return list(zip((key.indices, key.values, key.dense_shape), value, strict=True))
     if isinstance(key, tuple):
