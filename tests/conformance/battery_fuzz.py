@@ -43,6 +43,7 @@ APART = {
 # Ops, by the beginning of their names, whose rules may differ on infinities, NaN and huge numbers, and why.
 MODERATE = {
     "Betainc": "XLA's continued fraction does not converge for parameters like 1e30",
+    "Polygamma": "XLA's series overflows for orders like 1e30",
     "ResizeBilinear": "interpolation is a product of matrices, where 0 * inf is NaN, or picks pixels, where 0 is none",
     "ResizeBicubic": "the same",
     "ResizeArea": "the same",

@@ -108,12 +108,19 @@ def deep_copy_cases(case):
 
 
 def _rows(x, i, v):
-    """Returns the row numbers; a scalar names one row."""
-    if i.ndim > 1:
-        invalid("i must be a vector or a scalar")
-    if (i.ndim and v.shape != (*i.shape, *x.shape[1:])) or (not i.ndim and v.shape != x.shape[1:]):
-        invalid(f"v of shape {shown(v.shape)} does not fit {i.size} rows of shape {shown(x.shape[1:])}")
-    return i % x.shape[0]
+    """Returns the row numbers."""
+    if i.ndim != 1:
+        invalid(f"i must be a vector. {shown(i.shape)}")
+    if not x.ndim or x.ndim != v.ndim:
+        invalid(f"x and v shape doesn't match (ranks differ): {shown(x.shape)} vs. {shown(v.shape)}")
+    for at, (rows, have) in enumerate(zip(x.shape, v.shape, strict=True)):
+        if at and rows != have:
+            invalid(f"x and v shape doesn't match at index {at} : {shown(x.shape)} vs. {shown(v.shape)}")
+    if i.shape[0] != v.shape[0]:
+        invalid(f"i and x shape doesn't match at index 0: {shown(i.shape)} vs. {shown(v.shape)}")
+    if i.shape[0] and not x.shape[0]:
+        invalid("x has no rows")
+    return i % max(x.shape[0], 1)
 
 
 def _inplace(name, doc, write, write_lower):

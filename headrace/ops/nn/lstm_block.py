@@ -171,10 +171,12 @@ LSTMBlockCellGrad = op(f"""
 
 
 @LSTMBlockCellGrad.shape
-def lstm_block_cell_grad_shape(x, cs_prev, *_):
+def lstm_block_cell_grad_shape(x, cs_prev, h_prev, w, wci, wcf, wco, *_):
     batch = with_rank(x, 2)[0]
     cells = with_rank(cs_prev, 2)[1]
-    return [(batch, cells), (batch, None if cells is None else 4 * cells), *[(cells,)] * 3]
+    # Peepholes that are not used may have any size, and their gradients have it too.
+    peepholes = [(cells,) if p is None or len(p) != 1 or p[0] is None else p for p in (wci, wcf, wco)]
+    return [(batch, cells), (batch, None if cells is None else 4 * cells), *peepholes]
 
 
 def _check_steps(cs_prev, outer, named):
