@@ -78,8 +78,12 @@ def _lower(input, k):
     k = int(k)
     _check(input, k)
     if input.dtype.kind == "f" or input.dtype.name == "bfloat16" or input.dtype == jnp.int32:
-        values, places = lax.top_k(input, k)
-        return values, places.astype(jnp.int32)
+        if input.dtype == jnp.int32:
+            values, places = lax.top_k(input, k)
+            return values, places.astype(jnp.int32)
+        # XLA puts 0 before -0, which here are equal.
+        _, places = lax.top_k(jnp.where(input == 0, jnp.zeros((), input.dtype), input), k)
+        return jnp.take_along_axis(input, places, axis=-1), places.astype(jnp.int32)
     places = input.shape[-1] - 1 - jnp.argsort(input[..., ::-1], axis=-1, stable=True)[..., ::-1][..., :k]
     return jnp.take_along_axis(input, places, axis=-1), places.astype(jnp.int32)
 

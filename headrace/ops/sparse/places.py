@@ -380,9 +380,13 @@ SparseFillEmptyRows = op("""
 
 @SparseFillEmptyRows.shape
 def sparse_fill_shape(indices, values, dense_shape, default_value, *, ctx):
+    rows, rank = with_rank(indices, 2)
+    (count,) = with_rank(values, 1)
+    rows = merge_dim(rows, count)
+    rank = merge_dim(rank, with_rank(dense_shape, 1)[0])
+    with_rank(default_value, 0)
     dims = ctx.as_shape("dense_shape")
-    rank = None if indices is None else indices[1]
-    return [(None, rank), (None,), (dims[0] if dims else None,), (None if indices is None else indices[0],)]
+    return [(None, rank), (None,), (dims[0] if dims else None,), (rows,)]
 
 
 @SparseFillEmptyRows.host
