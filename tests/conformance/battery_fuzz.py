@@ -286,7 +286,9 @@ def disagreement(call: battery_nodes.Call) -> str:
             if ".linalg" in call.kind.module and not _is_finite(a, b):
                 # Which numbers a singular matrix spoils depends on the order of a decomposition's steps.
                 continue
-            bad = battery_values.difference(b, a, _tolerance(call), battery_values.TIERS_TOLERANCE, exact=True)
+            bad = battery_values.difference(
+                b, a, _tolerance(call), battery_values.TIERS_TOLERANCE, exact=True
+            )
             if bad:
                 return f"output {i}, compiled: {bad}"
     return ""
