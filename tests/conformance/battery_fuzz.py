@@ -35,15 +35,9 @@ EXEMPT = {
 }
 
 
-# Ops whose rules are further apart than others', and the tolerance (relative to an element, and to the largest).
-APART = {
-    "Digamma": (1e-3, 1e-4),  # near its zero
-}
-
 # Ops, by the beginning of their names, whose rules may differ on infinities, NaN and huge numbers, and why.
 MODERATE = {
     "Betainc": "XLA's continued fraction does not converge for parameters like 1e30",
-    "Polygamma": "XLA's series overflows for orders like 1e30",
     "ResizeBilinear": "interpolation is a product of matrices, where 0 * inf is NaN, or picks pixels, where 0 is none",
     "ResizeBicubic": "the same",
     "ResizeArea": "the same",
@@ -298,8 +292,6 @@ def _tolerance(call: battery_nodes.Call) -> Any:
     """Returns the recorded tolerance, or that of the least precise operand, of which a result can be no better."""
     if call.case.tol is not None:
         return call.case.tol
-    if call.kind.name in APART:
-        return APART[call.kind.name]
     table = battery_values.TIERS_TOLERANCE
     known = [table[t.name] for t in call.types if t.name in table]
     return max(known) if known else None
