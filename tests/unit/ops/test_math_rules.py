@@ -112,9 +112,16 @@ def test_remainders_of_floats(tier):
     )
 
 
+# TensorFlow 1.15.5 does not expect an error of its own truncating ops.
+_UNEXPECTED = "Unexpected error in binary operator .only integer div and mod should have errors."
+
+
 @pytest.mark.parametrize("name", ["Div", "FloorDiv", "TruncateDiv", "Mod", "FloorMod", "TruncateMod"])
 def test_integers_do_not_divide_by_zero(name):
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
+    error, message = tf.errors.InvalidArgumentError, "Integer division by zero"
+    if name.startswith("Truncate"):
+        error, message = tf.errors.InternalError, _UNEXPECTED
+    with pytest.raises(error, match=message):
         run("host", name, i32(1, 2), i32(1, 0))
     with pytest.raises(AssertionError, match="Integer division by zero"):
         run("lower", name, i32(1, 2), i32(1, 0))
