@@ -20,6 +20,7 @@ from headrace.graph import Operation, Tensor
 from headrace.passes.access import late_reads
 from headrace.passes.cut import stages
 from headrace.passes.prune import needed
+from headrace.passes.trim import trim
 from headrace.resources.variable import VariableState
 from headrace.runtime.cluster import CheckFailed, Cluster, NeedStatic, can_lower
 from headrace.runtime.context import Deferred, Step
@@ -102,12 +103,16 @@ class Plan:
         self._late = late_reads(self.ops, fed)
         self._waits: dict[Operation, list[Operation]] = {}
         self._stand_ins: dict[Tensor, Tensor] = {}
-        wanted = fetches
+        rewritten: Any
         if has_control_flow(self.ops):
             rewritten = rewrite(self.ops, fetches, fed, self._late, tier != "interpret")
             self.ops, self._late, self._waits = rewritten.ops, rewritten.late, rewritten.waits
             self._stand_ins = rewritten.stand_ins
-            wanted = [self._stand_ins.get(t, t) for t in fetches]
+        else:
+            rewritten = trim(self.ops, fetches, targets, fed, self._late)
+            self.ops, self._late, self._waits = rewritten.ops, rewritten.late, rewritten.waits
+            self._stand_ins = rewritten.stand_ins
+        wanted = [self._stand_ins.get(t, t) for t in fetches]
         self._wanted = wanted
         self._slots: dict[Tensor, int] = {}
         for t in feeds:
