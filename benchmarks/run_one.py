@@ -1,15 +1,39 @@
 """Runs one program of benchmarks/programs in this process and prints what it took, as JSON.
 
-python benchmarks/run_one.py RUNTIME PROGRAM, where RUNTIME is headrace, tensorflow or compat.v1. Only the standard
-library and NumPy are used besides the runtime, and no syntax that Python 3.7 lacks: TensorFlow 1.15 runs it, too.
+python benchmarks/run_one.py RUNTIME PROGRAM [STEPS], where RUNTIME is headrace, tensorflow or compat.v1. Only the
+standard library and NumPy are used besides the runtime, and no syntax that Python 3.7 lacks: TensorFlow 1.15 runs it.
 """
 
 import importlib
 import json
+import logging
 import pathlib
+import re
 import resource
 import sys
 import time
+
+WARM_UP = 3
+
+
+class CompileTimes(logging.Handler):
+    """Adds up what JAX says in its log that it took to trace, lower and compile, without importing JAX to hear it."""
+
+    def __init__(self):
+        super().__init__(logging.DEBUG)
+        self.seconds = 0.0
+        self.programs = 0
+        for name in ("jax._src.dispatch", "jax._src.interpreters.pxla"):
+            logger = logging.getLogger(name)
+            logger.setLevel(logging.DEBUG)
+            logger.propagate = False
+            logger.addHandler(self)
+
+    def emit(self, record):
+        found = re.match(r"Finished (.*) in ([0-9.e+-]+) sec", record.getMessage())
+        if found:
+            self.seconds += float(found.group(2))
+            self.programs += "XLA compilation" in found.group(1)
 
 
 def load(runtime):
@@ -24,34 +48,43 @@ def load(runtime):
 
 
 def main():
-    runtime, name = sys.argv[1:]
+    runtime, name = sys.argv[1:3]
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-    start = time.perf_counter()
+    compiling = CompileTimes() if runtime == "headrace" else None
+    begin = time.perf_counter()
     tf = load(runtime)
-    out = {"import": time.perf_counter() - start}
+    out = {"import": time.perf_counter() - begin}
     program = importlib.import_module("benchmarks.programs." + name)
+    whole = getattr(program, "WHOLE", False)
     start = time.perf_counter()
     fetches, feed = program.build(tf)
     initializer = tf.global_variables_initializer()
     out["build"] = time.perf_counter() - start
-    seconds = []
+    steps = int(sys.argv[3]) if len(sys.argv) > 3 else program.STEPS
+    seconds, losses = [], []
     with tf.Session() as session:
         start = time.perf_counter()
         session.run(initializer)
         out["initialize"] = time.perf_counter() - start
-        whole = time.perf_counter()
-        steps = program.STEPS + (0 if getattr(program, "WHOLE", False) else 3)
-        for i in range(steps):
+        for i in range(steps + (0 if whole else WARM_UP)):
             values = feed(i)
             start = time.perf_counter()
             result = session.run(fetches, values)
             seconds.append(time.perf_counter() - start)
-        out["total"] = time.perf_counter() - whole
-    rest = sorted(seconds if getattr(program, "WHOLE", False) else seconds[3:])
+            losses.append(float(result[0]))
+    out["total"] = time.perf_counter() - begin
+    rest = sorted(seconds if whole else seconds[WARM_UP:])
     out["first"], out["second"] = seconds[0], seconds[1]
     out["median"], out["p90"] = rest[len(rest) // 2], rest[int(0.9 * len(rest))]
+    out["step"] = sum(seconds) / len(seconds) if whole else out["median"]
+    out["start"] = out["initialize"] + out["first"]
+    out["compile"] = compiling.seconds if compiling else 0.0
+    out["compiled"] = compiling.programs if compiling else 0
     out["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
-    out["result"] = float(result[0])
+    out["losses"] = losses[:3]
+    flops = importlib.import_module("benchmarks.flops")
+    out["flops"] = getattr(program, "FLOPS", 0) or flops.count(fetches)
+    out["version"] = getattr(tf, "__version__", "")
     print(json.dumps(out))
 
 

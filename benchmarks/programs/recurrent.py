@@ -40,15 +40,16 @@ def over_time(tf, cell, x, units):
     return h, outputs.stack()
 
 
-def classifier(tf, time):
+def classifier(tf, time, units=128):
     """Returns the fetches of a training step of an LSTM classifier of 32 sequences, and the input placeholder."""
     tf.set_random_seed(1)
-    x = tf.placeholder(tf.float32, [32, time, 128])
-    h, outputs = over_time(tf, lstm(tf, "lstm", 128, 128), x, 128)
-    w = tf.get_variable("w", [128, 10], initializer=tf.random_uniform_initializer(-0.1, 0.1, seed=2))
+    x = tf.placeholder(tf.float32, [32, time, units])
+    h, outputs = over_time(tf, lstm(tf, "lstm", units, units), x, units)
+    w = tf.get_variable("w", [units, 10], initializer=tf.random_uniform_initializer(-0.1, 0.1, seed=2))
     loss = tf.reduce_mean(tf.square(tf.matmul(h, w))) + 1e-3 * tf.reduce_mean(tf.square(outputs))
     return [loss, tf.train.AdamOptimizer(1e-3).minimize(loss)], x
 
 
-def random_batch(time, seed=0):
-    return np.random.RandomState(seed).randn(32, time, 128).astype(np.float32)
+def random_batch(time, seed=0, units=128):
+    """Returns 32 sequences."""
+    return np.random.RandomState(seed).randn(32, time, units).astype(np.float32)

@@ -1,0 +1,170 @@
+"""The tables of docs/performance.md, out of what the programs took."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from benchmarks.side_by_side import Row, disagreements, group, title
+
+Found = dict[str, dict[str, Row]]
+_NAMES = {"tensorflow": "TensorFlow {}", "compat.v1": "TensorFlow {} (`compat.v1`)"}
+
+
+def _peers(rows: dict[str, Row]) -> dict[str, Row]:
+    return {name: row for name, row in rows.items() if not name.startswith("headrace")}
+
+
+def ratio(rows: dict[str, Row], key: str = "step") -> float | None:
+    """Returns headrace's figure over that of the better peer, or None where one of them is lacking."""
+    peers = _peers(rows)
+    if "headrace" not in rows or not peers:
+        return None
+    if key == "step":
+        return max(row["ratio"] for row in peers.values())
+    return float(rows["headrace"][key] / min(row[key] for row in peers.values()))
+
+
+def ratios(found: Found, key: str = "step") -> dict[str, float]:
+    """Returns the ratio of each program that has one, the greatest first."""
+    each = {name: ratio(rows, key) for name, rows in found.items()}
+    return dict(sorted(((k, v) for k, v in each.items() if v), key=lambda item: -item[1]))
+
+
+def _mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def _cell(value: float | None, form: str = "{:.2f}") -> str:
+    return "–" if value is None else form.format(value)
+
+
+def _milliseconds(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    return f"{seconds * 1e3:.{3 if seconds < 1e-3 else 1 if seconds < 0.1 else 0}f}"
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> list[str]:
+    line = " | ".join(["---", *["--:"] * (len(heads) - 1)])
+    return [f"| {' | '.join(heads)} |", f"| {line} |", *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def short_table(found: Found) -> list[str]:
+    """Returns lines of a table of a step's time by each runtime, the worst ratio first."""
+    order = [*ratios(found), *(name for name in found if ratio(found[name]) is None)]
+    body = []
+    for name in order:
+        rows = found[name]
+        steps = [rows.get(r, {}).get("step") for r in ("headrace", "tensorflow", "compat.v1")]
+        starts = ratio(rows, "start"), ratio(rows, "memory")
+        body.append([name, _cell(ratio(rows)), *map(_milliseconds, steps), *map(_cell, starts)])
+    heads = ["program", "ratio", "headrace ms", "TF 1.15 ms", "TF 2 ms", "ratio of start", "ratio of memory"]
+    return _table(heads, body)
+
+
+def means(found: Found) -> list[str]:
+    """Returns lines of a table of geometric means by group."""
+    steps, starts, memory = ratios(found), ratios(found, "start"), ratios(found, "memory")
+    groups: dict[str, list[str]] = {}
+    for name in steps:
+        groups.setdefault(group(name), []).append(name)
+    body = []
+    for label, names in [*groups.items(), ("**all**", list(steps))]:
+        values = [_mean([figures[n] for n in names]) for figures in (steps, starts, memory)]
+        worst = max(names, key=lambda n: steps[n])
+        body.append([label, str(len(names)), *map(_cell, values), f"{worst} {steps[worst]:.2f}"])
+    return _table(["group", "programs", "step", "start", "memory", "slowest"], body) if steps else []
+
+
+def details(found: Found) -> list[str]:
+    """Returns lines of a table with every figure of every runtime."""
+    heads = (
+        "by,step ms,p90 ms,import s,build s,initialise s,first step s,second s,compile s,programs,total s,MiB"
+    )
+    body = []
+    for name, rows in found.items():
+        for runtime, row in rows.items():
+            seconds = [row[k] for k in ("import", "build", "initialize", "first", "second")]
+            ours = runtime.startswith("headrace")
+            compiling = [f"{row['compile']:.2f}", f"{row['compiled']:.0f}"] if ours else ["–", "–"]
+            body.append(
+                [name, runtime, _milliseconds(row["step"]), _milliseconds(row["p90"])]
+                + [f"{s:.2f}" for s in seconds]
+                + [*compiling, f"{row['total']:.1f}", f"{row['memory']:.0f}"]
+            )
+    return _table(["program", *heads.split(",")], body)
+
+
+def roofs(found: Found, peak: float) -> list[str]:
+    """Returns lines of a table of the share of the peak that each program reaches, where its operations are known."""
+    body = []
+    for name, rows in found.items():
+        flops = max(row["flops"] for row in rows.values())
+        if flops >= 1e8:
+            shares = [
+                flops / rows[r]["step"] / peak if r in rows else None
+                for r in ("headrace", "tensorflow", "compat.v1")
+            ]
+            body.append([name, f"{flops / 1e9:.1f}", *(_cell(s, "{:.0%}") for s in shares)])
+    return _table(["program", "GFLOP a step", "headrace", "TF 1.15", "TF 2"], body)
+
+
+def losses(found: Found) -> list[str]:
+    """Returns a line for each program whose first loss differs between headrace and a peer by more than 0.1 %."""
+    return [f"- {line}" for name, rows in found.items() for line in disagreements(rows, name)]
+
+
+def document(found: Found, about: dict[str, Any]) -> str:
+    """Returns docs/performance.md.
+
+    Args:
+      found: Figures by program and runtime.
+      about: `date`, `machine`, `versions`, `peak`, `bandwidth`, `rounds`, `notes`.
+    """
+    lines = [
+        "# How fast headrace is",
+        "",
+        "Written by `scripts/bench --write`; do not edit what stands above the notes.",
+        "",
+        f"Run of {about['date']} on {about['machine']}, with {about['versions']}. Each program of "
+        "[benchmarks/programs](../benchmarks/programs) is plain TensorFlow 1 and runs unchanged by headrace, by "
+        "TensorFlow 1.15 and by TensorFlow 2's `compat.v1`, each in a process of its own, in turns, "
+        f"{about['rounds']} time(s){' with few steps' if about['quick'] else ''}. A *ratio* is headrace's median "
+        "step over that of the faster TensorFlow: below 1 headrace is faster. *Start* is initialising variables and "
+        "the first step; *memory* is the most that the process held. *headrace again* is a second process that finds "
+        "what the first left in its cache on disk.",
+        "",
+        "![Ratios of step times](performance.svg)",
+        "",
+        "## Geometric means of the ratios",
+        "",
+        *means(found),
+        "## Ratios, the worst first",
+        "",
+        *short_table(found),
+        "## Share of the machine's peak",
+        "",
+        f"Products of large float32 matrices reach {about['peak'] / 1e9:.0f} GFLOP/s here, copies move "
+        f"{about['bandwidth'] / 1e9:.1f} GB/s (read and written). Operations are those of products of matrices and "
+        "of convolutions in the graph.",
+        "",
+        *roofs(found, about["peak"]),
+        "## Agreement",
+        "",
+        "With the same seeds the first loss is the same to 0.1 %, except:",
+        "",
+        *(losses(found) or ["- none"]),
+        "",
+        "## All figures",
+        "",
+        *details(found),
+        "The programs: " + "; ".join(f"*{n}*: {title(n).rstrip('.')}" for n in found) + ".",
+        "",
+        NOTES,
+        "",
+    ]
+    return "\n".join(lines) + about["notes"]
+
+
+NOTES = "## Notes"
