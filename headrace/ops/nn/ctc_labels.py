@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.export import export
 from headrace.opdef import convert_to_tensor, raw
+from headrace.ops.nn.ctc_loss_dense import ctc_loss_dense
 from headrace.ops.nn.names import public, public_nn
 
 
@@ -83,8 +84,8 @@ def ctc_loss_v2(
 ):
     """Returns the CTC loss of each sequence, for a blank of any number.
 
-    With dense labels TensorFlow computes this in a loop of small operations. Here it is the CTCLoss op too, which
-    refuses sequences without labels and sequences with more labels than frames.
+    With a SparseTensor this is the CTCLoss op. Dense labels go through two loops of small operations, which know
+    sequences without labels, and give an infinite loss where labels outnumber frames.
 
     Args:
       labels: Label sequences: an int32 SparseTensor, or a tensor [batch, labels] with `label_length`.
@@ -92,7 +93,7 @@ def ctc_loss_v2(
       label_length: How many labels each sequence has; not used with a SparseTensor.
       logit_length: How many frames each sequence has.
       logits_time_major: Whether `logits` is [time, batch, classes], and not [batch, time, classes].
-      unique: What `ctc_unique_labels` gives of the labels; it is not needed.
+      unique: What `ctc_unique_labels` gives of the labels, which saves memory where there are many classes.
       blank_index: The blank's number, from the end if negative; by default 0 with dense labels.
       name: A name for the operation.
 
@@ -103,15 +104,9 @@ def ctc_loss_v2(
         if blank_index is None:
             raise ValueError("blank_index must be given when using SparseTensor labels.")
         return _with_blank(labels, logits, logit_length, logits_time_major, blank_index)
-    with public.name_scope(name, "ctc_loss_dense", [logits, labels, label_length, logit_length]):
-        labels = public.cast(convert_to_tensor(labels, name="labels"), "int32")
-        width = labels.shape[1].value
-        if width is None:
-            width = public.shape(labels)[1]
-        places = public.where(public.sequence_mask(label_length, maxlen=width))
-        sizes = public.cast(public.shape(labels), "int64")
-        labels = public.SparseTensor(places, public.gather_nd(labels, places), sizes)
-        return _with_blank(labels, logits, logit_length, logits_time_major, blank_index or 0)
+    return ctc_loss_dense(
+        labels, logits, label_length, logit_length, logits_time_major, unique, blank_index, name
+    )
 
 
 def _with_blank(labels, logits, logit_length, time_major, blank):
