@@ -32,7 +32,17 @@ class TensorList:
       size: How many elements there are.
     """
 
-    __slots__ = ("_index", "_items", "_newer", "_was", "element_dtype", "element_shape", "most", "size")
+    __slots__ = (
+        "_index",
+        "_items",
+        "_newer",
+        "_read",
+        "_was",
+        "element_dtype",
+        "element_shape",
+        "most",
+        "size",
+    )
 
     def __init__(
         self,
@@ -49,6 +59,7 @@ class TensorList:
         self._newer: TensorList | None = None
         self._index = 0
         self._was: Any = None
+        self._read: set[int] = set()  # shared by all versions, as is the array that they stand for
 
     @classmethod
     def reserved(cls, element_dtype: DType, element_shape: Shape, n: int) -> TensorList:
@@ -78,6 +89,13 @@ class TensorList:
                     return version._was
                 version = version._newer
             return self._owned()[i]
+
+    def take(self, i: int) -> bool:
+        """Says whether this is the first time that an element is taken, of this list or one it was made of."""
+        with _lock:
+            first = i not in self._read
+            self._read.add(i)
+            return first
 
     def set(self, i: int, value: Any) -> TensorList:
         """Returns the list with another element at a place."""
@@ -110,6 +128,7 @@ class TensorList:
         new = TensorList.__new__(TensorList)
         new.element_dtype, new.element_shape, new.most = self.element_dtype, self.element_shape, self.most
         new._items, new.size, new._newer, new._was, new._index = items, size, None, None, 0
+        new._read = self._read
         self._items, self._newer, self._index, self._was = None, new, index, was
         return new
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.graph import Operation
+from headrace.passes.targets import origin
 from headrace.resources.variable import VariableState, uninitialized
 from headrace.resources.waiting import Pending, wait_for
 from headrace.runtime.state import SessionState
@@ -121,6 +122,10 @@ class HostContext:
         if not np.all(ok):
             raise error(None, None, message)
 
+    def is_marked(self, mark: str) -> bool:
+        """Whether the Python function that made the node left a mark on it."""
+        return mark in origin(self.op).__dict__
+
     def node_object(self, make: Any) -> Any:
         """Returns an object that the node keeps for the session's life, made the first time."""
         return self._step.state.node_object(self.op, make)
@@ -176,6 +181,11 @@ class TraceContext:
 
     def is_initialized(self, handle: VariableState) -> bool:
         return self._trace.values.get(handle) is not None
+
+    @property
+    def room(self) -> int:
+        """How many elements a list of unknown length gets room for, 0 if that isn't known."""
+        return self._trace.facts.get("room", 0)  # type: ignore[no-any-return]
 
     def check(self, ok: Any, message: str, error: Any = errors.InvalidArgumentError) -> None:
         self._trace.checks.append((ok, message, error, self.op))

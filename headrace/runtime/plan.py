@@ -187,6 +187,10 @@ class Plan:
                 values = self._run_stages(step, feed_values)
             else:
                 values = self._interpret(step, feed_values)
+        except BaseException:
+            # Only the interpreter looks at all that may be wrong, so it goes on until a step has ended well.
+            self._seen.pop(self._shapes, None)
+            raise
         finally:
             for function in step.at_end:
                 function()

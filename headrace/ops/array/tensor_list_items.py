@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import errors, shapes
-from headrace.opdef import nodes, op, raw
+from headrace.opdef import constant_value, nodes, op, raw
 from headrace.opdef.element_shapes import as_operand
 from headrace.ops.array.tensor_list_shapes import (
     EXPECTED,
@@ -30,6 +30,10 @@ from headrace.ops.array.tensor_list_shapes import (
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.tensor_list import TensorList, as_list, shape_text
 
+# Marks of nodes that `tf.TensorArray` makes. The host rules look at them; every first run is the host's.
+CLEARS = "clears_after_read"
+WRITES_ONCE = "writes_once"
+
 TensorListGetItem = op("""
     TensorListGetItem(input_handle: variant, index: int32, element_shape: int32) -> (item: element_dtype)
       element_dtype: type
@@ -45,11 +49,16 @@ def tensor_list_get_item_shape(input_handle, index, element_shape, *, element_dt
 
 
 @TensorListGetItem.host
-def tensor_list_get_item(input_handle, index, element_shape, *, element_dtype):
+def tensor_list_get_item(input_handle, index, element_shape, *, element_dtype, ctx):
     given, i = as_list(input_handle), scalar_int(index, "index")
     check_type(given, element_dtype)
     if not 0 <= i < given.size:
         raise invalid(f"Trying to access element {i} in a list with {given.size} elements.")
+    if ctx.is_marked(CLEARS) and not given.take(i):
+        raise invalid(
+            f"TensorArray: Could not read index {i} twice because it was cleared after a previous read (perhaps try "
+            "setting clear_after_read = false?)."
+        )
     item = given.get(i)
     if item is not None:
         return item
@@ -107,11 +116,15 @@ def tensor_list_set_item_shape(input_handle, index, item, *, element_dtype, ctx)
 
 
 @TensorListSetItem.host(anywhere=True)
-def tensor_list_set_item(input_handle, index, item, *, element_dtype):
+def tensor_list_set_item(input_handle, index, item, *, element_dtype, ctx):
     given, i = as_list(input_handle), scalar_int(index, "index")
     check_type(given, element_dtype)
     if not 0 <= i < given.size:
         raise invalid(f"Trying to modify element {i} in a list with {given.size} elements.")
+    if ctx.is_marked(WRITES_ONCE) and given.get(i) is not None:
+        raise invalid(
+            f"TensorArray: Could not write to TensorArray index {i} because it has already been written to."
+        )
     shape = shape_of_item(item)
     if not fits(shape, given.element_shape):
         raise invalid(
@@ -126,7 +139,18 @@ def tensor_list_set_item_lower(input_handle, index, item, *, element_dtype, ctx)
     i = index.reshape(-1)[0]
     check_dtype(input_handle, element_dtype)
     check_places(ctx, input_handle, i)
+    if _is_zeros(ctx.op.inputs[2]):
+        return input_handle.cleared(i, item.shape, item.dtype)
     return input_handle.set(i, item)
+
+
+def _is_zeros(tensor):
+    """Whether a tensor holds zeros whatever happens, as what a gradient puts in the place of an element does."""
+    op = tensor.op
+    if op.type == "Fill":
+        value = constant_value(op.inputs[1])
+        return value is not None and not np.any(value)
+    return op.type == "ZerosLike"
 
 
 @TensorListSetItem.grad

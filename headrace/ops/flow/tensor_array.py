@@ -10,6 +10,7 @@ from headrace.export import NAMES
 from headrace.graph import name_scope
 from headrace.opdef import constant_node, constant_value, convert_to_tensor, export, raw
 from headrace.opdef.element_shapes import as_operand
+from headrace.ops.flow.toggles import control_flow_v2_enabled
 from headrace.tensor_shape import TensorShape, to_tuple
 
 
@@ -20,14 +21,14 @@ class TensorArray:
     Writing gives a new TensorArray, which has to be used from then on. It may be a loop variable of `tf.while_loop`
     and what a branch of `tf.cond` returns; gradients flow through it.
 
-    As in TensorFlow with functional control flow, elements may be written and read any number of times, and one that
-    was never written counts as zeros where its shape is known.
+    An element is written once, and read once unless `clear_after_read` is False. After `tf.enable_control_flow_v2()`
+    both may be done any number of times. One that was never written counts as zeros where its shape is known.
 
     Args:
       dtype: The elements' type.
       size: How many elements there are, an int or a scalar int32 tensor.
       dynamic_size: Whether writing beyond the end makes the array longer.
-      clear_after_read: No effect here.
+      clear_after_read: Whether an element can be read once only, as is TensorFlow 1's default.
       tensor_array_name: No effect here.
       handle: Not used here: what holds the array is `flow`.
       flow: The tensor list of another TensorArray, to be used instead of a new one.
@@ -54,7 +55,8 @@ class TensorArray:
         colocate_with_first_write_call=True,
         name=None,
     ):
-        del clear_after_read, tensor_array_name, colocate_with_first_write_call
+        del tensor_array_name, colocate_with_first_write_call
+        self._clears = clear_after_read in (None, True)
         if handle is not None:
             raise ValueError("A TensorArray has no handle here: pass the other one's flow")
         if flow is not None and size is not None:
@@ -103,7 +105,7 @@ class TensorArray:
         """Returns the same array with another list: after a write, in a loop's body or behind it."""
         new = TensorArray.__new__(type(self))
         new._dtype, new._dynamic_size, new._infer_shape = self._dtype, self._dynamic_size, self._infer_shape
-        new._known, new._flow = self._known, flow
+        new._known, new._flow, new._clears = self._known, flow, self._clears
         return new
 
     def _components(self):
@@ -155,6 +157,8 @@ class TensorArray:
             value = raw.TensorListGetItem(
                 self._flow, index, shape, element_dtype=self._dtype, name=name or "TensorListGetItem"
             )
+            if self._clears and not control_flow_v2_enabled():
+                value.op.__dict__["clears_after_read"] = True
             return self._shaped(value)
 
     def write(self, index, value, name=None):
@@ -177,6 +181,8 @@ class TensorArray:
             flow = raw.TensorListSetItem(
                 flow, index, value, element_dtype=value.dtype.base_dtype, name=name or "TensorListSetItem"
             )
+            if not control_flow_v2_enabled():
+                flow.op.__dict__["writes_once"] = True
         return self._with_flow(flow)
 
     def _long_enough(self, index):

@@ -205,3 +205,59 @@ def test_an_array_with_frames_is_written_once_in_a_step_and_anew_in_the_next():
         flow = raw.TensorArrayWriteV3(handle, 0, named, flow)
         with pytest.raises(ValueError, match="name to start with gradients"):
             tf.gradients(raw.TensorArrayReadV3(handle, 0, flow, dtype="float32"), named, name="mine")
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_an_element_is_written_once(in_loop):
+    """Also in later steps, which would be compiled had the first one gone well."""
+    tf.reset_default_graph()
+    array = tf.TensorArray(tf.float32, 3)
+    if in_loop:
+        _, array = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a.write(0, 1.0)), (0, array))
+    else:
+        array = array.write(0, 1.0).write(0, 2.0)
+    y = array.read(0)
+    with tf.Session() as session:
+        for _ in range(3):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match=r"index 0 because it has already been written"
+            ) as e:
+                session.run(y)
+            assert "Write" in e.value.op.name
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_an_element_is_read_once(in_loop):
+    tf.reset_default_graph()
+    array = tf.TensorArray(tf.float32, 3).unstack([1.0, 2.0, 3.0])
+    if in_loop:
+        y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + array.read(0)), (0, 0.0))
+    else:
+        y = array.read(0), array.read(0)
+    with tf.Session() as session:
+        for _ in range(3):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match=r"read index 0 twice because it was cleared"
+            ) as e:
+                session.run(y)
+            assert "Read" in e.value.op.name
+
+
+def test_elements_that_are_not_cleared_are_read_again():
+    tf.reset_default_graph()
+    array = tf.TensorArray(tf.float32, 3, clear_after_read=False).unstack([1.0, 2.0, 3.0])
+    y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + array.read(1)), (0, array.read(1)))
+    with tf.Session() as session:
+        assert [session.run(y)[1] for _ in range(3)] == [8.0] * 3
+
+
+def test_functional_control_flow_writes_and_reads_any_number_of_times():
+    tf.reset_default_graph()
+    tf.enable_control_flow_v2()
+    try:
+        array = tf.TensorArray(tf.float32, 2).write(0, 1.0).write(0, 2.0)
+        y = [array.read(0), array.read(0)]
+    finally:
+        tf.disable_control_flow_v2()
+    with tf.Session() as session:
+        assert session.run(y) == [2.0, 2.0]
