@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--peer2", help="a Python that has TensorFlow 2, for its compat.v1")
     parser.add_argument("--programs", default="all", help="which to run, with commas; or all")
     parser.add_argument("--rounds", type=int, default=3, help="how often each runs")
-    parser.add_argument("--quick", action="store_true", help=f"time {side_by_side.QUICK} steps of each only")
+    parser.add_argument("--quick", action="store_true", help="time a few steps of each only")
     parser.add_argument("--results", type=Path, help="a JSON file that keeps and updates the figures")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md and its picture")
     parser.add_argument("--building", action="store_true", help="time the building of graphs instead")

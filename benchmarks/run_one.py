@@ -1,7 +1,8 @@
 """Runs one program of benchmarks/programs in this process and prints what it took, as JSON.
 
-python benchmarks/run_one.py RUNTIME PROGRAM [STEPS], where RUNTIME is headrace, tensorflow or compat.v1. Only the
-standard library and NumPy are used besides the runtime, and no syntax that Python 3.7 lacks: TensorFlow 1.15 runs it.
+python benchmarks/run_one.py RUNTIME PROGRAM [SECONDS], where RUNTIME is headrace, tensorflow or compat.v1, and SECONDS
+after which three timed steps are enough. Only the standard library and NumPy are used besides the runtime, and no
+syntax that Python 3.7 lacks: TensorFlow 1.15 runs it.
 """
 
 import importlib
@@ -60,20 +61,28 @@ def main():
     fetches, feed = program.build(tf)
     initializer = tf.global_variables_initializer()
     out["build"] = time.perf_counter() - start
-    steps = int(sys.argv[3]) if len(sys.argv) > 3 else program.STEPS
+    enough = float(sys.argv[3]) if len(sys.argv) > 3 else float("inf")
+    warm_up = 0 if whole else WARM_UP
     seconds, losses = [], []
     with tf.Session() as session:
         start = time.perf_counter()
         session.run(initializer)
         out["initialize"] = time.perf_counter() - start
-        for i in range(steps + (0 if whole else WARM_UP)):
+        for i in range(program.STEPS + warm_up):
+            if i == warm_up:
+                cpu = time.process_time()
+            if i >= warm_up + 3 and sum(seconds[warm_up:]) > enough:
+                break
             values = feed(i)
             start = time.perf_counter()
             result = session.run(fetches, values)
             seconds.append(time.perf_counter() - start)
             losses.append(float(result[0]))
+        cpu = time.process_time() - cpu
     out["total"] = time.perf_counter() - begin
-    rest = sorted(seconds if whole else seconds[WARM_UP:])
+    rest = sorted(seconds[warm_up:])
+    out["cpu"] = cpu / len(rest)
+    out["least"] = rest[0]
     out["first"], out["second"] = seconds[0], seconds[1]
     out["median"], out["p90"] = rest[len(rest) // 2], rest[int(0.9 * len(rest))]
     out["step"] = sum(seconds) / len(seconds) if whole else out["median"]

@@ -38,8 +38,8 @@ PROGRAMS = (
     "small_ops",
     "large_feeds",
 )
-QUICK = 3
-"""The most steps that a quick run times."""
+QUICK = 1.0
+"""Seconds of steps that a quick run times, if they are three at least."""
 _RUN_ONE = Path(__file__).with_name("run_one.py")
 _LIMIT = 900
 """Seconds after which a program has failed."""
@@ -57,14 +57,14 @@ def group(program: str) -> str:
     return str(importlib.import_module(f"benchmarks.programs.{program}").GROUP)
 
 
-def measure(runtime: str, python: str, program: str, steps: int | None = None, cache: str = "") -> Row:
+def measure(runtime: str, python: str, program: str, seconds: float | None = None, cache: str = "") -> Row:
     """Runs a program once; returns seconds (and MiB of memory) by what they were spent on.
 
     Args:
       runtime: `headrace`, `tensorflow` or `compat.v1`.
       python: The interpreter that has the runtime.
       program: A module of `benchmarks.programs`.
-      steps: How many steps to time instead of the program's own number.
+      seconds: After how long a time three steps are enough, instead of the program's own number of steps.
       cache: A folder for caches on disk, which are so as cold or as warm as the folder.
 
     Raises:
@@ -74,7 +74,7 @@ def measure(runtime: str, python: str, program: str, steps: int | None = None, c
     env.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu")
     if cache:
         env.update(XDG_CACHE_HOME=cache)
-    command = [python, str(_RUN_ONE), runtime, program, *([str(steps)] if steps else [])]
+    command = [python, str(_RUN_ONE), runtime, program, *([str(seconds)] if seconds else [])]
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=_LIMIT)
     except subprocess.TimeoutExpired as e:
@@ -103,18 +103,18 @@ def compare(
     """Returns for headrace and each peer the medians over some rounds, taken in turns; who fails is left out.
 
     Each round begins with another runtime. Headrace runs a second time, as `headrace again`, with the cache on disk
-    that its first run left.
+    that its first run left, unless it is to be quick.
     """
     pythons = {"headrace": sys.executable, "headrace again": sys.executable, **peers}
-    steps = min(QUICK, importlib.import_module(f"benchmarks.programs.{program}").STEPS) if quick else None
-    turns = [("headrace", "headrace again"), *((name,) for name in peers)]
+    seconds = QUICK if quick else None
+    turns = [("headrace",) if quick else ("headrace", "headrace again"), *((name,) for name in peers)]
     rows: dict[str, list[Row]] = {}
     for number in range(rounds):
         with tempfile.TemporaryDirectory() as cache:
             first = number % len(turns)
             for name in itertools.chain(*turns[first:], *turns[:first]):
                 try:
-                    row = measure(name.split()[0], pythons[name], program, steps, cache)
+                    row = measure(name.split()[0], pythons[name], program, seconds, cache)
                 except RuntimeError as e:
                     complain(str(e))
                 else:

@@ -51,9 +51,9 @@ def build(tf, batch=512, rows=100_000, units=16, features=4, hidden=128):
         return tf.SparseTensorValue(places.astype(np.int64), ids.astype(np.int64), (batch, 3))
 
     feeds = []
-    for _ in range(8):
+    for _ in range(STEPS):  # how many distinct ids a batch has differs from step to step
         feed = {bag: bag_of_ids() for bag in bags}
         feed[dense] = rng.rand(batch, 13).astype(np.float32)
         feed[labels] = rng.randint(0, 2, (batch, 1)).astype(np.float32)
         feeds.append(feed)
-    return [loss, train], lambda i: feeds[i % 8]
+    return [loss, train], lambda i: feeds[i % STEPS]
