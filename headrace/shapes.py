@@ -5,6 +5,7 @@ Ops' shape rules work on these. The functions raise ValueError with TensorFlow's
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -105,6 +106,16 @@ def most_specific_compatible(a: Shape, b: Shape) -> Shape:
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+
+
+def check_count(dims: Sequence[int]) -> None:
+    """Checks that 64 bits can count the elements of a shape.
+
+    Raises:
+      ValueError: They can't.
+    """
+    if 0 not in dims and math.prod(dims) >= 2**63:
+        raise ValueError(f"Shape {to_text(tuple(dims))} would have more than 2**63 - 1 elements")
 
 
 def with_rank(shape: Shape, rank: int) -> tuple[Dim, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -106,9 +107,12 @@ def infer_shapes(kind: Any, op: Operation) -> None:
     if rule.wants_ctx:
         ctx = keywords["ctx"] = ShapeContext(op)
     try:
+        _check_int32(kind, op)
         result = rule.function(*operands, **keywords)
     except (ValueError, OverflowError) as e:
         raise ValueError(_message(op, str(e), ctx)) from None
+    except errors.InvalidArgumentError as e:  # of a check that the rule shares with a kernel
+        raise ValueError(_message(op, e.message, ctx)) from None
     outputs = op._outputs
     if type(result) is list:
         if len(result) != len(outputs):
@@ -128,6 +132,23 @@ def infer_shapes(kind: Any, op: Operation) -> None:
             if t._dtype is variant:
                 outputs[0]._handle_data = t._handle_data
                 break
+
+
+# Attrs that TensorFlow's shape functions read as numbers of 32 bits.
+_INT32_ATTRS = ("strides", "ksize", "ksizes", "rates", "dilations", "block_size", "window_size")
+
+
+@functools.cache
+def _int32_attrs(kind: Any) -> tuple[str, ...]:
+    return tuple(a for a in _INT32_ATTRS if a in kind.signature.attrs and "Backprop" not in kind.name)
+
+
+def _check_int32(kind: Any, op: Operation) -> None:
+    for name in _int32_attrs(kind):
+        values = op.attrs[name]
+        for value in values if isinstance(values, (list, tuple)) else (values,):
+            if isinstance(value, int) and not -(2**31) <= value < 2**31:
+                raise ValueError(f"Attr {name} has value {value} out of range for an int32")
 
 
 class _ValueContext(ShapeContext):

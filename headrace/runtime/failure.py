@@ -21,6 +21,10 @@ _PYTHON_ERRORS: tuple[tuple[type[BaseException], Any], ...] = (
 )
 
 
+# What NumPy says as a ValueError, and XLA as an error of its own.
+_OUT_OF_MEMORY = ("array is too big; ", "Maximum allowed dimension exceeded", "RESOURCE_EXHAUSTED: ")
+
+
 def at_node(error: BaseException, op: Operation, operands: Sequence[Any] | None = None) -> BaseException:
     """Returns the error of a rule as one that names the node; errors that do already are returned as they are.
 
@@ -39,6 +43,8 @@ def at_node(error: BaseException, op: Operation, operands: Sequence[Any] | None 
         message = error.message
     elif isinstance(error, Exception):
         cls = next((c for kind, c in _PYTHON_ERRORS if isinstance(error, kind)), errors.UnknownError)
+        if any(words in str(error) for words in _OUT_OF_MEMORY):
+            cls = errors.ResourceExhaustedError
         message = str(error) if cls is not errors.UnknownError else f"{type(error).__name__}: {error}"
     else:
         return error  # KeyboardInterrupt and the like

@@ -31,6 +31,23 @@ MatrixSetDiagV2 = op("""
 """)
 
 
+def _static_range(k):
+    """Returns the same as `_range`, whose checks have other words while building."""
+    k = k.reshape(-1)
+    if k.size not in (1, 2):
+        raise ValueError(f"diag_index must be a vector with one or two elements. It has {k.size} elements.")
+    low, high = int(k[0]), int(k[-1])
+    if low > high:
+        raise ValueError("lower_diag_index is greater than upper_diag_index")
+    return low, high
+
+
+def _static_check(low, high, rows, columns):
+    for name, d in (("lower_diag_index", low), ("upper_diag_index", high)):
+        if d and ((rows is not None and d <= -rows) or (columns is not None and d >= columns)):
+            raise ValueError(f"{name} is out of bound.")
+
+
 def _range(k):
     """Returns the least and the greatest diagonal."""
     k = np.asarray(k).reshape(-1)
@@ -66,10 +83,12 @@ def matrix_diag_v2_shape(diagonal, k, num_rows, num_cols, padding_value, *, ctx)
         return None
     if band is None:
         return None
-    low, high = _range(band)
+    low, high = _static_range(band)
     one = low == high
     if not one and len(diagonal) < 2:
-        raise ValueError(f"Shape must be at least rank 2 but is rank {len(diagonal)}")
+        raise _uneven(1, low, high)
+    if not one and diagonal[-2] not in (None, high - low + 1):
+        raise _uneven(diagonal[-2], low, high)
     batch, longest = (diagonal[:-1] if one else diagonal[:-2]), diagonal[-1]
     rows, columns = ctx.constant("num_rows"), ctx.constant("num_cols")
     if longest is None or rows is None or columns is None:
@@ -78,6 +97,13 @@ def matrix_diag_v2_shape(diagonal, k, num_rows, num_cols, padding_value, *, ctx)
         return (*batch, *_matrix_size(longest, low, high, int(rows), int(columns)))
     except Exception as e:
         raise ValueError(str(e)) from None
+
+
+def _uneven(count, low, high):
+    return ValueError(
+        "The number of rows of `diagonal` doesn't match the number of diagonals implied from `d_lower` and `d_upper`. "
+        f"num_diags = {count}, d_lower = {low}, d_upper = {high}"
+    )
 
 
 def _matrix_size(longest, low, high, rows, columns):
@@ -116,9 +142,10 @@ def _as_bands(diagonal, low, high):
 def _diag(diagonal, k, num_rows, num_cols, padding_value, xp):
     low, high = _range(k)
     bands = _as_bands(diagonal, low, high)
-    if bands.shape[-2] != high - low + 1:
+    if bands.ndim < 2 or bands.shape[-2] != high - low + 1:
         invalid(
-            "The number of diagonals provided in the input does not match lower_diag_index and upper_diag_index."
+            "The number of diagonals provided in the input does not match the lower_diag_index and upper_diag_index "
+            "range."
         )
     rows, columns = _matrix_size(bands.shape[-1], low, high, int(num_rows), int(num_cols))
     out = xp.broadcast_to(padding_value, (*bands.shape[:-2], rows, columns))
@@ -165,8 +192,9 @@ def matrix_diag_part_v2_shape(input, k, padding_value, *, ctx):
     band = ctx.constant("k")
     if input is None or band is None:
         return None
-    low, high = _range(band)
+    low, high = _static_range(band)
     rows, columns = input[-2:]
+    _static_check(low, high, rows, columns)
     longest = None if rows is None or columns is None else _length(rows, columns, low, high)
     return (*input[:-2], *(() if low == high else (high - low + 1,)), longest)
 
@@ -209,6 +237,13 @@ def matrix_set_diag_v2_shape(input, diagonal, k, *, ctx):
     shapes.with_rank_at_least(input, 2)
     shapes.with_rank_at_least(diagonal, 1)
     shapes.with_rank_at_most(k, 1)
+    band = ctx.constant("k")
+    if band is not None:
+        low, high = _static_range(band)
+        if input is not None:
+            if diagonal is not None:
+                shapes.with_rank(diagonal, len(input) - (low == high))
+            _static_check(low, high, *input[-2:])
     return input
 
 

@@ -26,8 +26,12 @@ def edit_distance_shape(
         (hypothesis_indices, hypothesis_values, hypothesis_shape),
         (truth_indices, truth_values, truth_shape),
     ):
-        for part, rank in zip(sparse, (2, 1, 1), strict=True):
-            shapes.with_rank(part, rank)
+        rows, columns = shapes.with_rank(sparse[0], 2)
+        [count], [rank] = shapes.with_rank(sparse[1], 1), shapes.with_rank(sparse[2], 1)
+        if None not in (rows, count) and rows != count:
+            raise ValueError(f"Number of elements in index ({rows}) and values ({count}) do not match.")
+        if None not in (columns, rank) and columns != rank:
+            raise ValueError(f"Index rank ({columns}) and shape rank ({rank}) do not match.")
     one, other = ctx.constant("hypothesis_shape"), ctx.constant("truth_shape")
     if one is None or other is None:
         return None
@@ -67,6 +71,25 @@ def edit_distance_host(
     *,
     normalize,
 ):
+    for word, indices, values, shape in (
+        ("hypothesis", hypothesis_indices, hypothesis_values, hypothesis_shape),
+        ("truth", truth_indices, truth_values, truth_shape),
+    ):
+        if len(values) != len(indices):
+            invalid(
+                "indices and values rows (indexing dimension) must match. "
+                f"(indices = {len(indices)}, values = {len(values)})"
+            )
+        if indices.shape[1] != len(shape):
+            invalid(
+                f"Expected {word}_shape.NumElements == #cols({word}_indices), their shapes are: [{len(shape)}] and "
+                f"{shown(indices.shape)}"
+            )
+    if min(len(hypothesis_shape), len(truth_shape)) < 2:
+        invalid(
+            "Input SparseTensors must have rank at least 2, but truth_shape rank is: "
+            f"{min(len(hypothesis_shape), len(truth_shape))}"
+        )
     if len(hypothesis_shape) != len(truth_shape):
         invalid(
             "Expected hypothesis_shape and truth_shape to have the same length, but saw "

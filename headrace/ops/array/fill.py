@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace import dtypes, errors
+from headrace import dtypes, errors, shapes
 from headrace.lazy import jnp
 from headrace.opdef import constant_node, export, nodes, op, raw
 from headrace.shapes import unchanged
@@ -44,6 +44,7 @@ def _checked(dims, value):
     for d in dims.tolist():
         if d < 0:
             raise errors.InvalidArgumentError(None, None, f"Dimension {d} must be >= 0")
+    shapes.check_count(dims.tolist())
     return tuple(dims.tolist())
 
 

@@ -79,7 +79,21 @@ def _padded(input, paddings, ctx):
     if (known < 0).any():
         raise ValueError("Paddings must be non-negative")
     dims = shapes.with_rank(input, rank)
-    return tuple(None if d is None else d + int(b) + int(a) for d, (b, a) in zip(dims, known, strict=True))
+    return tuple(
+        None if d is None else _grown(d, int(b), int(a)) for d, (b, a) in zip(dims, known, strict=True)
+    )
+
+
+def _grown(size, before, after):
+    """Returns a padded size.
+
+    Raises:
+      ValueError: It is none that 64 bits hold.
+    """
+    more = (before + after + 2**63) % 2**64 - 2**63  # as the sum of two such numbers wraps
+    if more < 0 or size + more >= 2**63:
+        raise ValueError(f"Dimension size overflow from adding {size} and {more}")
+    return size + more
 
 
 def _partial_rows(paddings):

@@ -38,6 +38,9 @@ def tile_shape(input, multiples, *, ctx):
     if times is None:
         return None if input is None else (None,) * len(input)
     input = shapes.with_rank(input, len(times))
+    for d, m in zip(input, times, strict=True):
+        if None not in (d, m) and d * m >= 2**63:
+            raise ValueError(f"Negative dimension size caused by overflow when multiplying {d} and {m}")
     return tuple(None if d is None or m is None else d * m for d, m in zip(input, times, strict=True))
 
 
@@ -118,6 +121,7 @@ def _broadcast_to(input, shape, xp):
     for have, want in zip(reversed(input.shape), reversed(dims), strict=False):
         if have not in (1, want):
             invalid(f"Incompatible shapes: {shown(input.shape)} vs. {shown(dims)}")
+    shapes.check_count(dims)
     return xp.broadcast_to(input, dims)
 
 

@@ -11,6 +11,7 @@ from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.structure import flatten, is_nested, pack_like
 from headrace.graph.tensor import is_dense_tensor_like
 from headrace.opdef import convert_to_tensor, export, op, raw
+from headrace.opdef.strings import invalid
 from headrace.platform import tf_logging
 
 PrintV2 = op("""
@@ -23,15 +24,20 @@ PrintV2 = op("""
 """)  # fmt: skip
 
 
+_STREAMS = ("stdout", "stderr", "log(info)", "log(warning)", "log(error)")
+
+
 @PrintV2.shape
 def print_v2_shape(input):
-    if input is not None and input != ():
-        raise ValueError(f"Shape must be rank 0 but is rank {len(input)}")
+    if input != ():
+        raise ValueError(f"input must be a scalar, but has rank: {-1 if input is None else len(input)}")
     return []
 
 
 @PrintV2.host
 def print_v2_host(input, *, output_stream, end):
+    if not (output_stream in _STREAMS or output_stream.startswith("file://")):
+        invalid(f"Unknown output stream: {output_stream}, Valid streams are: {' '.join(_STREAMS)}")
     text = bytes(input[()]).decode("utf-8", "backslashreplace")
     if output_stream.startswith("file://"):
         with open(output_stream.removeprefix("file://"), "a", encoding="utf-8") as file:

@@ -76,15 +76,18 @@ def _check(images, boxes, colors):
     depth = images.shape[3]
     if depth not in (1, 3, 4):
         raise invalid(_DEPTHS)
-    if colors is None or 0 in colors.shape[:1]:
-        # In an image of one channel every box is white.
-        return np.ones((1, 1), np.float32) if depth == 1 else _COLORS
+    # In an image of one channel every box is white.
+    given = np.ones((1, 1), np.float32) if depth == 1 else _COLORS
+    if colors is None:
+        return given
     if len(colors.shape) != 2:
         raise invalid(f"colors must be a 2-D matrix{shown(colors.shape)}")
     if colors.shape[1] < depth:
         raise invalid(
             f"colors must have equal or more channels than the image provided: {shown(colors.shape)}"
         )
+    if colors.shape[0] == 0:
+        return given
     return colors
 
 

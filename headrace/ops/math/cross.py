@@ -22,10 +22,10 @@ Cross = op("""
 def cross_shape(a, b):
     shapes.with_rank_at_least(a, 1)
     shapes.with_rank_at_least(b, 1)
-    for shape in (a, b):
-        if shape is not None and shape[-1] not in (None, 3):
-            raise ValueError(f"Dimension must be 3 but is {shape[-1]}")
-    return shapes.merge(a, b)
+    merged = shapes.merge(a, b)
+    if merged is not None and merged[-1] not in (None, 3):
+        raise ValueError(f"Dimension must be 3 but is {merged[-1]}")
+    return merged
 
 
 def _cross(xp, a, b):

@@ -48,6 +48,8 @@ def _over_neighbours(x, radius):
 
 
 def _norms(x, depth_radius, bias, alpha):
+    if not 0 <= depth_radius < 2**31 - 1:
+        raise errors.InvalidArgumentError(None, None, f"depth_radius = {depth_radius} larger than int max")
     return _over_neighbours(x * x, depth_radius) * np.float32(alpha) + np.float32(bias)
 
 

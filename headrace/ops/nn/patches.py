@@ -47,7 +47,7 @@ def extract_image_patches_shape(images, *, ksizes, strides, rates, padding):
     try:
         _check(ksizes=ksizes, strides=strides, rates=rates)
     except (UnimplementedError, OutOfRangeError):
-        if min(strides[1:3]) < 1:
+        if images is not None and None not in images[1:3] and min(strides[1:3]) < 1:
             raise ValueError(f"Stride must be > 0, but got {min(strides[1:3])}") from None
         return (None,) * 4  # the kernel refuses it
     n, height, width, depth = with_rank(images, 4)

@@ -300,9 +300,9 @@ MaxPoolGradGrad = op(f"""
 
 @MaxPoolGradGrad.shape
 def max_pool_grad_grad_shape(orig_input, orig_output, grad, *, ksize, strides, padding, data_format):
-    out = pooled_shape(orig_input, ksize, strides, padding, data_format)
-    with_rank(grad, 4)
-    return merge(out, orig_output)
+    out = merge(orig_output, pooled_shape(orig_input, ksize, strides, padding, data_format))
+    merge(with_rank(orig_input, 4), grad)
+    return out
 
 
 @MaxPoolGradGrad.lower

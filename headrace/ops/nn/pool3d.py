@@ -102,7 +102,9 @@ MaxPool3DGradGrad = op(f"""
 
 @MaxPool3DGradGrad.shape
 def max_pool_3d_grad_grad_shape(orig_input, orig_output, grad, **pool):
-    return merge(_pooled(orig_input, **pool), orig_output)
+    out = merge(orig_output, _pooled(orig_input, **pool))
+    merge(with_rank(orig_input, 5), grad)
+    return out
 
 
 @MaxPool3DGradGrad.lower

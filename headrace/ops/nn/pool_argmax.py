@@ -91,12 +91,13 @@ def max_pool_grad_with_argmax_shape(input, grad, argmax):
 
 
 @MaxPoolGradWithArgmax.lower
-def max_pool_grad_with_argmax_lower(input, grad, argmax, *, ksize, strides, include_batch_in_index):
+def max_pool_grad_with_argmax_lower(input, grad, argmax, *, ksize, strides, include_batch_in_index, ctx):
     if ksize[0] != 1 or strides[0] != 1:
         raise UnimplementedError(None, None, "Pooling is not yet supported on the batch dimension.")
     check_same("argmax", argmax.shape, grad.shape)
     size = math.prod(input.shape)
     places = _in_batch(argmax, input.shape, include_batch_in_index)
+    ctx.check(((places >= 0) & (places < size)).all(), "Invalid argmax index, it is outside of the input")
     return jnp.zeros(size, grad.dtype).at[places.reshape(-1)].add(grad.reshape(-1)).reshape(input.shape)
 
 

@@ -101,6 +101,9 @@ def check_unit(values: Any, data_format: str, what: str) -> None:
     Raises:
       InvalidArgumentError: Something does.
     """
+    for value in values:
+        if not -(2**31) <= value < 2**31:
+            raise InvalidArgumentError(None, None, f"Attr {what} has value {value} out of range for an int32")
     if values[data_format.index("N")] != 1 or values[data_format.index("C")] != 1:
         raise InvalidArgumentError(
             None,

@@ -83,17 +83,24 @@ def decode_padded_raw_shape(input_bytes, fixed_length, *, out_type, ctx):
     length = ctx.constant("fixed_length")
     if length is None:
         return (*input_bytes, None)
-    return (*input_bytes, int(length) // as_dtype(out_type).storage.itemsize)
+    size = as_dtype(out_type).storage.itemsize
+    if int(length) < 0:
+        raise ValueError(
+            f"Dimension size, given by scalar input 1, must be non-negative but is {int(length)}"
+        )
+    if int(length) % size:
+        raise ValueError(f"Dimension size must be evenly divisible by {size} but is {int(length)}")
+    return (*input_bytes, int(length) // size)
 
 
 @DecodePaddedRaw.host
 def decode_padded_raw_host(input_bytes, fixed_length, *, out_type, little_endian):
     kind = as_dtype(out_type).storage
     length = int(fixed_length)
-    if length <= 0:
-        invalid(f"`fixed_length` must be greater than 0, got {length}")
     if length % kind.itemsize:
-        invalid(f"`fixed_length` ({length}) must be a multiple of the size of the datatype ({kind.itemsize})")
+        invalid(f"fixed_length ({length}) must be a multiple of the size of out_type ({kind.itemsize})")
+    if length <= 0:
+        invalid(f"fixed_length ({length}) must be greater than zero.")
     texts = [s[:length].ljust(length, b"\0") for s in flat(input_bytes)]
     return _numbers(texts, kind, little_endian, (*np.shape(input_bytes), length // kind.itemsize))
 
@@ -103,7 +110,9 @@ def decode_padded_raw_cases(case):
     case(["a"], np.int32(8), out_type="int64", gives=np.array([[97]]))
     case(["a", "abc"], np.int32(2), out_type="uint8", gives=np.array([[97, 0], [97, 98]], np.uint8))
     case.shapes("[2];[]", "[2,3]", values={"fixed_length": np.int32(6)}, out_type="int16")
-    case.fails((["a"], np.int32(3)), out_type="int16", match="must be a multiple of the size of the datatype")
+    case.fails(
+        (["a"], np.int32(3)), out_type="int16", match="Dimension size must be evenly divisible by 2 but is 3"
+    )
 
 
 DecodeCompressed = op("""

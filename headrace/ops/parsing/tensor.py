@@ -50,7 +50,10 @@ def parse_tensor_host(serialized, *, out_type):
     if found is not wanted:
         names = [_SPELT.get(t.name, t.name) for t in (found, wanted)]
         invalid(f"Type mismatch between parsed tensor ({names[0]}) and dtype ({names[1]})")
-    return make_ndarray(message)
+    try:
+        return make_ndarray(message)
+    except (MemoryError, ValueError):
+        invalid(f"Cannot parse tensor from proto: {message}")
 
 
 @SerializeTensor.cases

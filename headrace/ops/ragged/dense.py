@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from headrace import errors
+from headrace import errors, shapes
 from headrace.opdef import op
 from headrace.opdef.strings import attr_text, invalid
 
@@ -99,7 +101,9 @@ def ragged_to_tensor_shape(shape, values, default_value, row_partition_tensors, 
         whole = [None] * (rank + 1) + list(values[1:])
         if wanted is not None:
             whole = [a if b is None else b for a, b in zip(whole, wanted, strict=True)]
-        return tuple(whole)
+        wanted = tuple(whole)
+    if wanted is not None and None not in wanted and math.prod(wanted) >= 2**63:
+        raise ValueError(f"Shape {shapes.to_text(wanted)} is too large (more than 2**63 - 1 entries)")
     return wanted
 
 
@@ -147,9 +151,13 @@ def ragged_to_tensor_host(shape, values, default_value, row_partition_tensors, *
         count = int(tensors.pop(0))
         types = types[1:]
     else:
-        count = max(len(tensors[0]) - 1, 0)
+        count = len(tensors[0]) - 1
+        if count < 0:
+            invalid("Dimension -1 must be >= 0")
     if any(t.ndim != 1 for t in tensors):
         invalid("row partitions must be vectors")
+    if wanted is not None and None not in wanted:
+        shapes.check_count(wanted)
     wanted = [None] * (rank + values.ndim) if wanted is None else list(wanted)
     size = [count if wanted[0] is None else wanted[0]]
     # `at` holds the coordinates of what the partition so far divides; -1 marks what falls outside.

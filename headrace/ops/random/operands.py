@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.opdef import convert_to_tensor, raw
-from headrace.shapes import with_rank
+from headrace.shapes import check_count, with_rank
 from headrace.tensor_shape import Dimension
 
 FLOATS = "{half, bfloat16, float, double}"
@@ -52,12 +52,13 @@ def static_dims(shape: Any) -> tuple[int, ...]:
     """Returns the value of a shape operand as a tuple.
 
     Raises:
-      ValueError: A dimension is negative.
+      ValueError: A dimension is negative, or there are too many elements.
     """
     dims = tuple(int(d) for d in shape)
     for d in dims:
         if d < 0:
             raise ValueError(f"Dimension {d} must be >= 0")
+    check_count(dims)
     return dims
 
 

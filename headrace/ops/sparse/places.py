@@ -347,6 +347,10 @@ def sparse_split_host(split_dim, indices, values, shape, *, num_split):
             f"Input num_split should be between 1 and the splitting dimension size ({total}), got {num_split}"
         )
     check_counts(indices, values, shape)
+    outside = ((indices < 0) | (indices >= shape)).any(1)
+    if outside.any():  # TensorFlow 1.15 writes beside the pieces
+        at = int(outside.argmax())
+        invalid(f"indices[{at}] = {indices[at].tolist()} is out of bounds of {shape.tolist()}")
     # The first pieces are longer by one where it does not even out.
     sizes = [total // num_split + (i < total % num_split) for i in range(num_split)]
     starts = np.cumsum([0, *sizes])
@@ -450,7 +454,8 @@ SparseFillEmptyRowsGrad = op("""
 
 @SparseFillEmptyRowsGrad.shape
 def sparse_fill_grad_shape(reverse_index_map, grad_values):
-    return [reverse_index_map, ()]
+    shapes.with_rank(grad_values, 1)
+    return [shapes.with_rank(reverse_index_map, 1), ()]
 
 
 @SparseFillEmptyRowsGrad.host

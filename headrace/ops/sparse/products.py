@@ -213,6 +213,8 @@ def _cwise(kind, compute):
                 f"{shapes.to_text(sp_indices.shape)} are not the coordinates of {sp_values.shape[0]} values"
             )
         dims = tuple(int(d) for d in sp_shape)
+        if 0 in dims and dense.shape and (dense.ndim > len(dims) or dims[-dense.ndim :] != dense.shape):
+            raise ValueError("TensorFlow spreads nothing over nothing")
         return xp.broadcast_to(dense, dims)
 
     @made.host

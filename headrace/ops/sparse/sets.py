@@ -72,24 +72,45 @@ def dense_to_dense_shape(set1, set2):
     return _result(len(set1))
 
 
+def _check_parts(indices, values, shape):
+    """Checks the parts of a sparse tensor against each other, as far as their shapes are known."""
+    rows, columns = with_rank(indices, 2)
+    [count], [rank] = with_rank(values, 1), with_rank(shape, 1)
+    if None not in (rows, count) and rows != count:
+        raise ValueError(f"Number of elements in index ({rows}) and values ({count}) do not match.")
+    if None not in (columns, rank) and columns != rank:
+        raise ValueError(f"Index rank ({columns}) and shape rank ({rank}) do not match.")
+
+
 def _rank_of(indices, shape):
-    if indices is not None and len(with_rank(indices, 2)) and indices[1] is not None:
+    if indices is not None and indices[1] is not None:
         return indices[1]
     return None if shape is None else with_rank(shape, 1)[0]
 
 
 @DenseToSparseSetOperation.shape
 def dense_to_sparse_shape(set1, set2_indices, set2_values, set2_shape):
+    _check_parts(set2_indices, set2_values, set2_shape)
+    rank = _rank_of(set2_indices, set2_shape)
     if set1 is not None:
         with_rank_at_least(set1, 2)
+        if rank is not None and rank != len(set1):
+            raise ValueError(f"Dimension must be {len(set1)} but is {rank}")
         return _result(len(set1))
-    return _result(_rank_of(set2_indices, set2_shape))
+    return _result(rank)
 
 
 @SparseToSparseSetOperation.shape
 def sparse_to_sparse_shape(set1_indices, set1_values, set1_shape, set2_indices, set2_values, set2_shape):
+    _check_parts(set1_indices, set1_values, set1_shape)
     rank = _rank_of(set1_indices, set1_shape)
-    return _result(_rank_of(set2_indices, set2_shape) if rank is None else rank)
+    if rank is not None and rank < 2:
+        raise ValueError(f"Input 0, expected rank >= 2, got {rank}.")
+    _check_parts(set2_indices, set2_values, set2_shape)
+    other = _rank_of(set2_indices, set2_shape)
+    if None not in (rank, other) and rank != other:
+        raise ValueError(f"Dimension must be {rank} but is {other}")
+    return _result(other if rank is None else rank)
 
 
 @SetSize.shape

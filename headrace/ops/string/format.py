@@ -6,8 +6,7 @@ import numpy as np
 
 from headrace.graph.tensor import Tensor
 from headrace.opdef import convert_to_tensor, export, op, raw
-from headrace.opdef.strings import attr_text, invalid
-from headrace.shapes import scalar
+from headrace.opdef.strings import attr_text
 
 StringFormat = op("""
     StringFormat(inputs: T) -> (output: string)
@@ -17,7 +16,7 @@ StringFormat = op("""
       summarize: int = 3
 
     A template with the tensors written at its placeholders.
-""", shape=scalar)  # fmt: skip
+""")  # fmt: skip
 
 
 def _element(value):
@@ -61,13 +60,17 @@ def _rows(array, limit, depth):
     return "[" + between.join(texts) + "]"
 
 
+@StringFormat.shape
+def string_format_shape(inputs, *, template, placeholder):
+    count = len(attr_text(template).split(attr_text(placeholder))) - 1
+    if count != len(inputs):
+        raise ValueError(f"num placeholders in template and num inputs must match: {count} vs. {len(inputs)}")
+    return ()
+
+
 @StringFormat.host
 def string_format_host(inputs, *, template, placeholder, summarize):
     pieces = attr_text(template).split(attr_text(placeholder))
-    if len(pieces) != len(inputs) + 1:
-        invalid(
-            f"num placeholders in template and num inputs must match: {len(pieces) - 1} vs. {len(inputs)}"
-        )
     out = pieces[0]
     for x, piece in zip(inputs, pieces[1:], strict=True):
         out += summary(x, summarize) + piece

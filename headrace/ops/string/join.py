@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 from headrace import shapes
+from headrace.errors import OutOfRangeError
 from headrace.graph import name_scope
 from headrace.opdef import constant_node, convert_to_tensor, export, op, raw
 from headrace.opdef.strings import attr_bytes, flat, invalid, strings
@@ -86,13 +87,11 @@ def reduce_join_shape(inputs, reduction_indices, *, keep_dims, ctx):
         return None
     if axes is None:
         return None if not keep_dims else (None,) * len(inputs)
-    gone = set()
+    gone: set[int] = set()
     for axis in np.ravel(axes).tolist():
         if not -len(inputs) <= axis < len(inputs):
             raise ValueError(f"Invalid reduction dimension {axis} for input with {len(inputs)} dimensions.")
         axis %= len(inputs)
-        if axis in gone:
-            raise ValueError(f"Duplicate reduction index {axis}")
         gone.add(axis)
     if keep_dims:
         return tuple(1 if i in gone else d for i, d in enumerate(inputs))
@@ -105,7 +104,9 @@ def reduce_join_host(inputs, reduction_indices, *, keep_dims, separator):
     axes = []
     for axis in np.ravel(reduction_indices).tolist():
         if not -rank <= axis < rank:
-            invalid(f"Invalid reduction dimension {axis} for input with {rank} dimension(s)")
+            raise OutOfRangeError(
+                None, None, f"Invalid reduction dimension {axis} for input with {rank} dimension(s)"
+            )
         if axis % rank in axes:
             invalid(f"Duplicate reduction dimension {axis % rank}")
         axes.append(axis % rank)
@@ -178,27 +179,44 @@ UnsortedSegmentJoin = op("""
 
 @UnsortedSegmentJoin.shape
 def unsorted_segment_join_shape(inputs, segment_ids, num_segments, *, ctx):
+    shapes.with_rank(num_segments, 0)
+    n = ctx.constant("num_segments")
+    if n is not None and n < 0:
+        raise ValueError(f"Dimension size, given by scalar input 2, must be non-negative but is {int(n)}")
     if inputs is None or segment_ids is None:
         return None
-    shapes.merge(inputs[: len(segment_ids)], segment_ids)
-    n = ctx.constant("num_segments")
+    shapes.with_rank_at_least(inputs, len(segment_ids))
+    for a, b in zip(inputs, segment_ids, strict=False):
+        shapes.merge_dim(a, b)
     return (None if n is None else int(n), *inputs[len(segment_ids) :])
 
 
 @UnsortedSegmentJoin.host
 def unsorted_segment_join_host(inputs, segment_ids, num_segments, *, separator):
-    n = int(num_segments)
+    n = int(num_segments.reshape(-1)[0]) if num_segments.size == 1 else -1
+    if n < 0:
+        invalid("Number of segments must be non-negative.")
+    if segment_ids.ndim == 0:
+        invalid("Segment_id cannot have rank 0")
+    if segment_ids.ndim > inputs.ndim:
+        raise OutOfRangeError(
+            None,
+            None,
+            f"Invalid segment_id rank {segment_ids.ndim} for input with {inputs.ndim} dimension(s)",
+        )
+    for i, (segments, size) in enumerate(zip(segment_ids.shape, inputs.shape, strict=False)):
+        if segments != size:
+            invalid(f"Segment dimension is {segments} while input dimension is {size} in rank {i}")
+    if ((segment_ids < 0) | (segment_ids >= n)).any():
+        invalid("segment_ids are not allowed to exceed num_segments or to have negative values.")
     inner = inputs.shape[segment_ids.ndim :]
     rows = inputs.reshape((segment_ids.size, *inner))
     between = attr_bytes(separator)
     width = int(np.prod(inner, dtype=np.int64))
     parts = [[[] for _ in range(width)] for _ in range(n)]
     for where, row in zip(segment_ids.ravel().tolist(), rows, strict=True):
-        if not where < n:
-            invalid(f"segment_ids = {where} is out of range [0, {n})")
-        if where >= 0:
-            for place, s in zip(parts[where], flat(row), strict=True):
-                place.append(s)
+        for place, s in zip(parts[where], flat(row), strict=True):
+            place.append(s)
     return strings([between.join(p) for p in itertools.chain(*parts)], (n, *inner))
 
 

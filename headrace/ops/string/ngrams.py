@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.dtypes import as_dtype
+from headrace.errors import ResourceExhaustedError
 from headrace.opdef import op
 from headrace.opdef.strings import attr_bytes, flat, invalid, strings
 from headrace.shapes import with_rank
@@ -29,6 +30,9 @@ def string_n_grams_shape(data, data_splits):
     return [(None,), with_rank(data_splits, 1)]
 
 
+_MOST = 2**28  # parts in the strings made of one row
+
+
 def _padded(row, pad, left, right):
     return [left] * pad + row + [right] * pad
 
@@ -36,6 +40,12 @@ def _padded(row, pad, left, right):
 def _grams(row, width, pad, left, right, separator):
     """Joins every `width` neighbours of a row which has at most `pad` fillings on each side."""
     pad = min(width - 1 if pad < 0 else pad, width - 1)
+    if (len(row) + 2 * pad - width + 1) * width > _MOST:
+        raise ResourceExhaustedError(
+            None, None, f"{len(row) + 2 * pad - width + 1} strings of {width} parts are too many"
+        )
+    if len(row) + 2 * pad < width:
+        return []
     filled = _padded(row, pad, left, right)
     return [separator.join(filled[i : i + width]) for i in range(len(filled) - width + 1)]
 
@@ -61,6 +71,9 @@ def string_n_grams_host(
             invalid(f"Invalid split value {split}, must be in [0,{len(words)}]")
     if any(width < 1 for width in ngram_widths):
         invalid(f"ngram_widths must be positive, got {min(ngram_widths)}")
+    for word, value in (*(("ngram_widths", width) for width in ngram_widths), ("pad_width", pad_width)):
+        if not -(2**31) <= value < 2**31:
+            invalid(f"Attr {word} has value {value} out of range for an int32")
     left, right, between = (attr_bytes(v) for v in (left_pad, right_pad, separator))
     grams, ends = [], [0]
     for start, end in zip(splits[:-1].tolist(), splits[1:].tolist()):

@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import as_dtype
+from headrace.errors import ResourceExhaustedError
 from headrace.opdef import export, op, raw
 from headrace.opdef.strings import attr_text, flat, invalid, parse_number, strings
 from headrace.shapes import unchanged
@@ -83,6 +84,10 @@ def as_string_host(input, *, precision, scientific, shortest, width, fill):
         invalid("Cannot select both scientific and shortest notation")
     spelling = _format(dtype, precision, scientific, shortest, width, attr_text(fill))
     values = input.ravel().tolist()
+    if len(values) * max(width, precision) > 2**28:
+        raise ResourceExhaustedError(
+            None, None, f"{len(values)} strings of {max(width, precision)} characters are too many"
+        )
     if dtype.name == "bool":
         texts = ["true" if v else "false" for v in values]
     elif dtype.is_complex:

@@ -29,12 +29,14 @@ StringSplitV2 = op("""
 @StringSplit.shape
 def string_split_shape(input, delimiter):
     with_rank(input, 1)
+    with_rank(delimiter, 0)
     return [(None, 2), (None,), (2,)]
 
 
 @StringSplitV2.shape
 def string_split_v2_shape(input, sep):
     with_rank(input, 1)
+    with_rank(sep, 0)
     return [(None, 2), (None,), (2,)]
 
 
@@ -63,8 +65,8 @@ def _pieces(s, marks, skip_empty):
 def string_split_host(input, delimiter, *, skip_empty):
     if input.ndim != 1:
         invalid(f"input must be a vector, got shape: {list(input.shape)}")
-    if delimiter.ndim > 1:
-        invalid(f"delimiter must be a scalar or vector, got shape: {list(delimiter.shape)}")
+    if delimiter.ndim:
+        invalid(f"delimiter must be a scalar, got shape: {list(delimiter.shape)}")
     marks = frozenset(b"".join(flat(delimiter)))
     return _sparse([_pieces(s, marks, skip_empty) for s in flat(input)])
 
@@ -73,6 +75,8 @@ def string_split_host(input, delimiter, *, skip_empty):
 def string_split_v2_host(input, sep, *, maxsplit):
     if input.ndim != 1:
         invalid(f"input must be a vector, got shape: {list(input.shape)}")
+    if sep.ndim:
+        invalid(f"sep must be a scalar, got shape: {list(sep.shape)}")
     mark = text(sep).encode("utf-8")
     return _sparse([s.split(mark or None, maxsplit) for s in flat(input)])
 
