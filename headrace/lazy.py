@@ -1,12 +1,15 @@
 """Modules that are imported on first use, so that `import headrace` stays quick.
 
 `from headrace.lazy import jax, jnp, lax` gives stand-ins that import the real module when an attribute is first
-read. JAX is set up here, once: 64-bit types on (TensorFlow's dtypes are exact), nothing else.
+read. JAX is set up here, once: 64-bit types on (TensorFlow's dtypes are exact), and glibc told to keep what a step
+frees for the next one.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
+import os
 import types
 from typing import Any
 
@@ -38,6 +41,28 @@ def _set_up_jax() -> None:
         _jax_ready = True
         module = importlib.import_module("jax")
         module.config.update("jax_enable_x64", True)
+        if os.environ.get("HEADRACE_KEEP_MEMORY", "1") != "0":
+            keep_memory()
+
+
+# Numbers that glibc's malloc.h gives to what can be set.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+
+
+def keep_memory() -> None:
+    """Has malloc keep freed memory for this process, where the C library is glibc.
+
+    XLA asks for the memory of a step's intermediate results anew in each step. By default glibc gives large blocks
+    back to the kernel, which clears every page again when it is touched next: a fifth of an LSTM's step. With one
+    arena for all threads, what one thread frees another can use.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):
+        return
+    mallopt(_MMAP_THRESHOLD, 1 << 30)
+    mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
+    mallopt(_ARENA_MAX, 1)
 
 
 jax: Any = LazyModule("jax")

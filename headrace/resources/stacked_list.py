@@ -13,6 +13,7 @@ from headrace.resources.tensor_list import TensorList
 from headrace.shapes import Shape
 
 _registered = False
+_NONE: Any = object()  # stands for the only element that is not zero where there is none
 
 
 class StackedList:
@@ -23,6 +24,9 @@ class StackedList:
     Attributes:
       element_dtype: The type of all elements.
       buffer: Array [capacity, *element shape], None as long as no element has told its shape.
+      rows: The same, except that rows which `blank` marks stand for zeros.
+      blank: Array [capacity] of bools, or None: a loop that clears one element after the other then moves this and
+        not all the elements.
       size: How many elements there are: a number, or a scalar int32 in a loop that makes the list longer.
       is_set: Array [capacity] of bools where unset elements may not be read as zeros, else None.
       element_shape: What was said of the elements' shape when the list was made.
@@ -34,13 +38,15 @@ class StackedList:
 
     __slots__ = (
         "_host",
-        "buffer",
+        "_only",
+        "blank",
         "constant",
         "element_dtype",
         "element_shape",
         "is_fixed",
         "is_set",
         "most",
+        "rows",
         "size",
     )
 
@@ -54,10 +60,12 @@ class StackedList:
         is_fixed: bool = False,
         constant: np.ndarray[Any, Any] | None = None,
         most: int = -1,
+        blank: Any = None,
     ):
         _register()
         self.element_dtype = element_dtype
-        self.buffer = buffer
+        self.rows = buffer
+        self.blank = blank
         self.size = size
         self.is_set = is_set
         self.element_shape = element_shape
@@ -65,13 +73,23 @@ class StackedList:
         self.constant = constant
         self.most = most
         self._host: TensorList | None = None
+        # (index, value) of the only element that is not zero, while tracing: sums of such lists touch one row.
+        self._only: tuple[Any, Any] | None = None
 
-    def like(self, buffer: Any, size: Any, is_set: Any = None, is_fixed: bool | None = None) -> StackedList:
+    @property
+    def buffer(self) -> Any:
+        if self.blank is None:
+            return self.rows
+        return jnp.where(_beside(self.blank, self.rows), np.zeros((), self.rows.dtype), self.rows)
+
+    def like(
+        self, buffer: Any, size: Any, is_set: Any = None, is_fixed: bool | None = None, blank: Any = None
+    ) -> StackedList:
         """Returns a list of the same kind with other elements."""
         fixed = self.is_fixed if is_fixed is None else is_fixed
         constant = self.constant if buffer is None else None
         return StackedList(
-            self.element_dtype, buffer, size, is_set, self.element_shape, fixed, constant, self.most
+            self.element_dtype, buffer, size, is_set, self.element_shape, fixed, constant, self.most, blank
         )
 
     def of_constant(self, constant: np.ndarray[Any, Any] | None, size: Any) -> StackedList:
@@ -115,6 +133,14 @@ class StackedList:
         buffer, is_set = self.buffer, self.is_set
         if capacity is None:
             capacity = self.size if isinstance(self.size, int) else 0
+        rows = self.rows
+        if (
+            rows is not None
+            and rows.shape[1:] == tuple(shape)
+            and rows.dtype == dtype
+            and rows.shape[0] >= capacity
+        ):
+            return self
         if not shapes.compatible(tuple(shape), self.element_shape):
             raise NotImplementedError(f"an element of shape {tuple(shape)} in a list of {self.element_shape}")
         if buffer is None and self.constant is not None:
@@ -132,17 +158,46 @@ class StackedList:
 
     def get(self, index: Any) -> Any:
         """Returns an element, which must be in range."""
-        if self.buffer is None and self.constant is not None:
+        if self.rows is None and self.constant is not None:
             return self.constant
-        return lax.dynamic_index_in_dim(self.buffer, index, 0, keepdims=False)
+        row = lax.dynamic_index_in_dim(self.rows, index, 0, keepdims=False)
+        return row if self.blank is None else jnp.where(self.blank[index], np.zeros((), row.dtype), row)
 
     def set(self, index: Any, value: Any) -> StackedList:
         """Returns the list with another element at a place, which must be in range."""
         value = jnp.asarray(value)
-        full = self.with_shape(value.shape, value.dtype)
+        full = self
+        if self.rows is None or self.rows.shape[1:] != value.shape or self.rows.dtype != value.dtype:
+            full = self.with_shape(value.shape, value.dtype)
         is_set = None if full.is_set is None else full.is_set.at[index].set(True)
-        buffer = lax.dynamic_update_index_in_dim(full.buffer, value, index, 0)
-        return self.like(buffer, self.size, is_set)
+        blank = None if full.blank is None else full.blank.at[index].set(False)
+        rows = lax.dynamic_update_index_in_dim(full.rows, value, index, 0)
+        changed = self.like(rows, self.size, is_set, blank=blank)
+        if is_set is None and self._only is _NONE:
+            changed._only = index, value
+        return changed
+
+    def cleared(self, index: Any, shape: Shape, dtype: Any) -> StackedList:
+        """Returns the list with zeros of a shape at a place, which must be in range."""
+        if self.rows is None or self.rows.shape[1:] != shape or self.rows.dtype != dtype:
+            return self.set(index, jnp.zeros(shape, dtype))
+        is_set = None if self.is_set is None else self.is_set.at[index].set(True)
+        return self.like(self.rows, self.size, is_set, blank=self.with_blanks().blank.at[index].set(True))
+
+    def with_blanks(self) -> StackedList:
+        """Returns the list with an array that says which elements stand for zeros."""
+        if self.blank is not None or self.rows is None:
+            return self
+        return self.like(self.rows, self.size, self.is_set, blank=jnp.zeros(self.rows.shape[0], bool))
+
+    def without_blanks(self) -> StackedList:
+        """Returns the list with its zeros written out."""
+        return self if self.blank is None else self.like(self.buffer, self.size, self.is_set)
+
+    def all_zeros(self) -> StackedList:
+        """Returns the list, of which the caller knows that all its elements are zeros."""
+        self._only = _NONE
+        return self
 
     def push(self, value: Any) -> StackedList:
         """Returns the list with an element more; one that is a NumPy array is known to be the same in all steps."""
@@ -154,13 +209,13 @@ class StackedList:
                 return self.of_constant(known, self.size + 1)
         if self.is_fixed:
             longer = self.set(self.size, value)
-            return self.like(longer.buffer, self.size + 1, longer.is_set)
+            return self.like(longer.rows, self.size + 1, longer.is_set, blank=longer.blank)
         n = self.known_size()
         return self.with_shape(value.shape, value.dtype, n + 1).set(n, value).like_with_size(n + 1)
 
     def like_with_size(self, size: Any) -> StackedList:
         """Returns the list with another number of its elements."""
-        return self.like(self.buffer, size, self.is_set)
+        return self.like(self.rows, size, self.is_set, blank=self.blank)
 
     def pop(self) -> tuple[StackedList, Any]:
         """Returns the list without its last element, and that element; there must be one."""
@@ -179,20 +234,31 @@ class StackedList:
             raise NotImplementedError("a sum of lists of known elements")
         if self.buffer is None or other.buffer is None:
             return other if self.buffer is None else self
-        if self.buffer.shape != other.buffer.shape or self.has_known_size != other.has_known_size:
-            raise NotImplementedError("a sum of lists of different lengths")
-        if self.has_known_size and self.size != other.size:
+        known = self.has_known_size and other.has_known_size
+        if self.buffer.shape != other.buffer.shape or (known and self.size != other.size):
             raise NotImplementedError("a sum of lists of different lengths")
         is_set = None
         if self.is_set is not None and other.is_set is not None:
             is_set = self.is_set | other.is_set
-        return self.like(self.buffer + other.buffer, self.size, is_set)
+        size = self.size if self.has_known_size else other.size
+        for all_rows, one in ((self, other), (other, self)):
+            if type(one._only) is tuple and is_set is None:
+                index, value = one._only
+                return self.like(all_rows.set(index, all_rows.get(index) + value).buffer, size)
+        return self.like(self.buffer + other.buffer, size, is_set)
 
     def zeros_like(self) -> StackedList:
         """Returns the list with zeros in place of its elements."""
         if self.constant is not None:
             return self.of_constant(np.zeros_like(self.constant), self.size)
         return self.like(None if self.buffer is None else jnp.zeros_like(self.buffer), self.size, self.is_set)
+
+    def host_rows(self) -> np.ndarray[Any, Any]:
+        """Returns the elements, and what there is room for, as a NumPy array."""
+        rows = np.asarray(self.rows)
+        if self.blank is not None:
+            rows = np.where(_beside(np.asarray(self.blank), rows), np.zeros((), rows.dtype), rows)
+        return rows
 
     def on_host(self) -> TensorList:
         """Returns the list as host rules take it, made once."""
@@ -205,7 +271,7 @@ class StackedList:
             elif self.buffer is None:
                 self._host = TensorList.reserved(self.element_dtype, self.element_shape, n)
             else:
-                rows = np.asarray(self.buffer)[:n]
+                rows = self.host_rows()[:n]
                 known = [True] * n if self.is_set is None else np.asarray(self.is_set)[:n]
                 items = [row if is_set else None for row, is_set in zip(rows, known, strict=True)]
                 self._host = TensorList(self.element_dtype, self.element_shape, items, self.most)
@@ -218,6 +284,11 @@ def _register() -> None:
     if not _registered:
         _registered = True
         jax.tree_util.register_pytree_node(StackedList, _take_apart, _put_together)
+
+
+def _beside(flags: Any, rows: Any) -> Any:
+    """Returns flags of rows in a form that broadcasts against the rows."""
+    return flags.reshape((-1,) + (1,) * (rows.ndim - 1))
 
 
 class _Known:
@@ -245,12 +316,12 @@ def _take_apart(each: StackedList) -> tuple[Any, Any]:
     size = () if each.has_known_size else each.size
     constant = None if each.constant is None else _Known(each.constant)
     told = each.element_dtype, known, each.element_shape, each.is_fixed, constant, each.most
-    return (each.buffer, size, each.is_set), told
+    return (each.rows, size, each.is_set, each.blank), told
 
 
 def _put_together(aux: Any, children: Any) -> StackedList:
     dtype, known, element_shape, is_fixed, constant, most = aux
-    buffer, size, is_set = children
+    buffer, size, is_set, blank = children
     return StackedList(
         dtype,
         buffer,
@@ -260,4 +331,5 @@ def _put_together(aux: Any, children: Any) -> StackedList:
         is_fixed,
         None if constant is None else constant.array,
         most,
+        blank,
     )

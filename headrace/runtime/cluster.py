@@ -20,6 +20,7 @@ from headrace.runtime.trace import can_lower, random_ops
 __all__ = ["CheckFailed", "Cluster", "NeedStatic", "can_lower"]
 
 _SHAPES_REMEMBERED = 1000
+_COMPILING_S = 1.0  # what compiling a cluster takes, as long as none has been
 
 
 class Cluster:
@@ -51,7 +52,7 @@ class Cluster:
         self._slots = {op: i for i, op in enumerate(self.random_ops)}
         self._programs: dict[Any, Program] = {}
         self._spent: dict[Any, float] = {}  # inputs without a program -> seconds they have been interpreted
-        self._compiling_s = 0.0  # how long it took to get the newest program
+        self._compiling_s = _COMPILING_S  # how long it took to get the newest program
         self._by_name = {t: i for i, t in enumerate(inputs)}
         self._variants = [t for t in inputs if t._dtype.name == "variant"]
         self.always_static = False
@@ -72,7 +73,7 @@ class Cluster:
                 key.append((id(v), v.value is not None and (v.value.shape)))
             elif type(v) is StackedList:
                 size = v.size if v.has_known_size else None
-                form = v.buffer is not None and (v.buffer.shape, str(v.buffer.dtype))
+                form = v.rows is not None and (v.rows.shape, str(v.rows.dtype), v.blank is None)
                 key.append((form, size, v.element_shape, v.is_set is None, v.is_fixed, v.most))
             elif t in self.static:
                 a = np.asarray(v)
@@ -81,13 +82,20 @@ class Cluster:
                 key.append(getattr(v, "shape", None))
         return tuple(key)
 
-    def worth_compiling(self, key: Any) -> bool:
+    def facts(self) -> dict[Any, Any]:
+        """Returns what a trace is told beforehand."""
+        return {}
+
+    def worth_compiling(self, key: Any, varied: bool = False) -> bool:
         """Says whether inputs of a signature have a program or have cost enough to get one.
 
-        The first program comes at once. Other shapes may be others at each step (how many different rows a batch
-        names, how long a sentence is), so theirs comes once interpreting them has taken as long as compiling did.
+        The first program comes at once, unless it is known that shapes vary. Other shapes may be others at each step
+        (how many different rows a batch names, how long a sentence is), so theirs comes once interpreting them has
+        taken as long as compiling did, or may be expected to.
         """
-        return key in self._programs or not self._programs or self._spent.get(key, 0.0) >= self._compiling_s
+        if key in self._programs or not (self._programs or varied):
+            return True
+        return self._spent.get(key, 0.0) >= self._compiling_s
 
     def interpreted(self, key: Any, seconds: float) -> None:
         """Notes that inputs of a signature were interpreted, and how long that took."""

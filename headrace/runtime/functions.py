@@ -20,7 +20,7 @@ from headrace.opdef.functions import called_functions
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import Step
 
-# A loop that has been interpreted for so long is compiled, from where it is, rather than run on.
+# A loop that has been interpreted for so long, in all steps together, is compiled from where it is.
 _WORTH_COMPILING_S = 0.25
 _LARGE = 1 << 14  # bytes
 
@@ -111,23 +111,30 @@ def host_branch(step: Step, op: Operation, index: int, branches: Sequence[Any], 
 
 
 def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) -> list[Any]:
-    """Runs a loop whose body may be compiled."""
+    """Runs a loop; once it has cost enough, as a program for any number of iterations."""
+    from headrace.runtime.loop_program import program_of
+
     test = _plan(step, function_named(op._graph, cond.name))
     work = _plan(step, function_named(op._graph, body.name))
     function = function_named(op._graph, body.name)
     values = host_arguments(function, operands)
     unmoved = [i for i, (a, b) in enumerate(zip(function.inputs, function.outputs, strict=True)) if a is b]
+    own = program = program_of(step, op) if step.tier == "auto" else None
+    spent = 0.0 if own is None else own.spent_s
     start = time.monotonic()
     on_host = True
-    may_compile = step.tier == "auto"
+    iterations = 0
     while branch_index(test.call(step, values)[0], op):
         if step.state.closing.is_set:
             raise errors.CancelledError(None, None, "Loop execution was cancelled.")
-        if may_compile and time.monotonic() - start > _WORTH_COMPILING_S:
-            may_compile = False
-            rest = _compiled_rest(step, op, values)
-            if rest is not None:
-                return rest
+        if program is not None:
+            elapsed = time.monotonic() - start
+            if spent + elapsed > _WORTH_COMPILING_S:
+                rest = program.run_rest(step, values, elapsed / iterations if iterations else 0.0)
+                if rest is not None:
+                    return rest
+                program = None
+        iterations += 1
         if on_host and work.is_compiled:
             # What the body only looks at goes to the device once, not in each iteration.
             on_host = False
@@ -140,30 +147,9 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
             values[i] = before[i]  # a reference stays one
         if step.deadline is not None and time.monotonic() > step.deadline:
             raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
+    if own is not None:
+        own.spent_s = spent + time.monotonic() - start
     return values
-
-
-def _compiled_rest(step: Step, op: Operation, values: Sequence[Any]) -> list[Any] | None:
-    """Runs what is left of a loop as a program of its own; returns None, and nothing has happened, if it can't be."""
-    from headrace.runtime.cluster import Cluster
-    from headrace.runtime.trace import can_lower
-
-    if not can_lower(op):
-        return None
-
-    def make() -> Cluster:
-        # Several loop variables may start with one tensor, so each has an input of its own.
-        inputs = tuple(Tensor(t._op, t.value_index, t._dtype.base_dtype, t._dims) for t in op._inputs)
-        return Cluster([op], list(inputs), list(op._outputs), frozenset(inputs), {op: inputs})
-
-    cluster = step.state.node_object(op, make)
-    try:
-        found = cluster.run(step, dict(zip(cluster.inputs, values, strict=True)))
-    except (errors.DeadlineExceededError, errors.CancelledError):
-        raise
-    except Exception:  # whatever a lower rule stumbled over, the loop goes on as it did
-        return None
-    return [found[t] for t in op._outputs]
 
 
 # -- in a cluster --------------------------------------------------------------------------------------------

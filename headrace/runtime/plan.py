@@ -36,6 +36,8 @@ TIERS = ("auto", "interpret", "compile")
 
 _HEAVY_PROGRAMS = 24
 _SHAPES_REMEMBERED = 1000
+# Feeds of more shapes than these are likely to be of others in each step.
+_FEW_SHAPES = 3
 # The body of a loop is compiled on its own once it has been interpreted for so long: most bodies never are, because
 # the whole loop is compiled in the next step.
 _WORTH_COMPILING_S = 0.5
@@ -373,6 +375,7 @@ class Plan:
         for slot, v in zip(self._feed_slots, feed_values, strict=True):
             values[slot] = v
         slots = self._slots
+        varied = len(self._seen) > _FEW_SHAPES
         for i, stage in enumerate(stages):
             if type(stage) is not Cluster:
                 with np.errstate(all="ignore"):
@@ -382,7 +385,7 @@ class Plan:
                 continue
             inputs = {t: values[slots[t]] for t in stage.inputs}
             key = stage.signature(inputs)
-            if self.tier == "auto" and not self._is_heavy and not stage.worth_compiling(key):
+            if self.tier == "auto" and not self._is_heavy and not stage.worth_compiling(key, varied):
                 start = time.monotonic()
                 with np.errstate(all="ignore"):
                     self._execute(self._instructions_of(stage), values, step)

@@ -73,6 +73,7 @@ class Program:
             incoming = dict(zip(order, variables, strict=True))
             trace = Trace(env, dict(incoming), counters, cluster._slots)
             trace.late = cluster.late
+            trace.facts = cluster.facts()
             trace.streams = step.state.stream
             trace.run(cluster.ops)
             self._known = {}

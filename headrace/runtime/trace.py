@@ -87,9 +87,9 @@ class Trace:
         self._slots = slots
         self.late: Late = {}
         self.streams: Callable[[Operation], Any] = lambda op: None
-        self.facts: dict[
-            str, bool
-        ] = {}  # shared with the traces of bodies; "endless": how long it runs isn't known
+        # Shared with the traces of bodies. "endless": how long it runs isn't known, or very long; "room": how many
+        # elements lists of unknown length get room for; a loop: the most iterations that it will be run for.
+        self.facts: dict[Any, Any] = {}
 
     def random(self, op: Operation, blocks: int) -> tuple[Any, Any]:
         before = self.consumed.get(op, 0)
@@ -129,9 +129,11 @@ class Trace:
         i = 0
         env = self.env
         untouched = "untouched" in rule.options
+        room = self.facts.get("room")
         inputs = self.late.get(op, op._inputs)
         for arg, n in zip(plan.signature.inputs, plan.sizes(plan.signature.inputs, op.attrs), strict=True):
             static = arg.name in rule.static
+            bounded = room and arg.name == rule.options.get("bounded")
             for t in inputs[i : i + (1 if n is None else n)]:
                 v = env[t]
                 if isinstance(v, VariableState) and t._dtype.is_ref and not arg.is_ref and not untouched:
@@ -143,7 +145,7 @@ class Trace:
                 if type(v) is not np.ndarray:
                     if not isinstance(v, VariableState):
                         all_static = False
-                        if static:
+                        if static and not bounded:
                             raise NeedStatic(t, op)
                     else:
                         all_static = False

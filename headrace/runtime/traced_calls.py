@@ -205,7 +205,11 @@ def _shapes_of(body: Body, operands: Any, before: dict[VariableState, Any], cons
     def probe() -> Any:
         outputs, values, _, _ = body.run(operands, before, consumed)
         flat = [
-            jnp.zeros(()) if v is UNUSED else v if isinstance(v, StackedList) else jnp.asarray(v)
+            jnp.zeros(())
+            if v is UNUSED
+            else v.without_blanks()
+            if isinstance(v, StackedList)
+            else jnp.asarray(v)
             for v in outputs
         ]
         return flat, [jnp.asarray(values[s]) for s in body.written]
@@ -249,6 +253,7 @@ def _as(value: Any, form: Any) -> Any:
     if isinstance(form, StackedList):
         if value is UNUSED:
             return jax.tree.map(lambda v: jnp.zeros(v.shape, v.dtype), form)
+        value = value.without_blanks()
         if form.buffer is not None:
             value = value.with_shape(form.buffer.shape[1:], form.buffer.dtype, form.buffer.shape[0])
         size = value.size if form.has_known_size else jnp.asarray(value.size, np.int32)

@@ -19,12 +19,15 @@ from headrace.lazy import jax, jnp, lax
 from headrace.passes.access import effects
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
+from headrace.runtime import summed_products
 from headrace.runtime.functions import NeedHost, NeedStatic
 from headrace.runtime.traced_calls import Body, inline, pass_checks_on, read_values
 from headrace.runtime.trip_count import TripCount, trip_count, unmoved
 
 # A list of more elements than this is not given room before the loop has run.
 _MOST_ELEMENTS = 1 << 20
+# A loop of more iterations than this must hear Ctrl-C and deadlines, as an endless one must.
+_LONG = 1 << 24
 
 
 def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequence[Any]) -> list[Any]:
@@ -34,8 +37,21 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     f = work.function
     # A value is what the variable holds as the loop starts, whatever the body writes to it.
     operands = read_values(trace, f, operands)
+    moving = _moving(f)
+    trips = trip_count(
+        test.function, f, operands, lambda t: _known(trace, test.function, moving, operands, t)
+    )
+    # A program of the loop's own is told how far it may go: the number itself is an operand there.
+    room = trace.facts.get(op)
+    bound = trips.most if room is None else room or None
+    if bound is None or bound > _LONG:
+        trace.facts["endless"] = True
+    sums, shapes = _sums(trace, op, test.function, f, operands, bound)
+    if sums:
+        work = Body(trace, op, summed_products.without(f, sums, True))
+        f = summed_products.without(f, sums)
+        moving = _moving(f)
     work.unmoved.update(unmoved(f))
-    moving = [i for i in range(len(operands)) if i not in work.unmoved]
     for i in moving:
         if isinstance(operands[i], VariableState):
             raise NeedHost(op, "a handle changes in it")
@@ -48,11 +64,6 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     randoms = work.random_ops
     if test.random_ops:
         raise NeedHost(op, "its condition takes random numbers")
-    trips = trip_count(
-        test.function, f, operands, lambda t: _known(trace, test.function, moving, operands, t)
-    )
-    if trips.most is None:
-        trace.facts["endless"] = True
     if trips.is_exact and trips.most == 0:
         return list(operands)
     start = [
@@ -78,7 +89,7 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
         )
 
     def step(carry: Any) -> Any:
-        carried, new, moved, ok, count = carry
+        carried, new, moved, ok, count, kept = carry
         outputs, values, consumed, good = work.run(all_operands(carried), *at(new, moved))
         after = [v if isinstance(v, StackedList) else jnp.asarray(v) for v in (outputs[i] for i in moving)]
         result = (
@@ -87,6 +98,7 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
             [jnp.asarray(consumed[r], np.int64) for r in randoms],
             jnp.logical_and(ok, good),
             [n + 1 for n in count],
+            summed_products.keep(kept, outputs[len(operands) :], count[0]) if sums else kept,
         )
         if any(s not in written for s in work.written):
             raise NeedHost(op, "it writes a variable that it reaches in a way of its own")
@@ -94,7 +106,7 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
         return result
 
     def go_on(carry: Any) -> Any:
-        carried, new, moved, ok, count = carry
+        carried, new, moved, ok, count, _ = carry
         outputs, _, _, _ = test.run(all_operands(carried), *at(new, moved))
         if test.written or test.has_checks:
             raise NeedHost(op, "its condition does more than compute")
@@ -102,15 +114,16 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
             raise NeedHost(op, "its condition is not a scalar")
         # A failed check ends the loop: the step is run again by the interpreter, which words the error.
         result = jnp.logical_and(ok, jnp.asarray(outputs[0]).astype(bool).reshape(()))
-        return result & (count[0] < np.iinfo(np.int64).max) if count else result
+        return result & (count[0] < np.iinfo(np.int64).max) if bound is None else result
 
     progress = [jnp.asarray(trace.consumed.get(r, 0), np.int64) for r in randoms]
     # LLVM leaves a loop out that it can prove endless, as one that can't happen. With a limit it comes to an end: the
     # check then has the interpreter run it.
-    count = [jnp.zeros((), np.int64)] if trips.most is None else []
-    carry = (start, [jnp.asarray(before[s]) for s in written], progress, jnp.asarray(True), count)
-    carried, new, moved, ok, count = lax.while_loop(go_on, step, carry)
-    if count:
+    count = [jnp.zeros((), np.int64)] if bound is None or sums else []
+    kept = summed_products.rooms(shapes, bound or 0)
+    carry = (start, [jnp.asarray(before[s]) for s in written], progress, jnp.asarray(True), count, kept)
+    carried, new, moved, ok, count, kept = lax.while_loop(go_on, step, carry)
+    if bound is None:
         trace.checks.append((count[0] < np.iinfo(np.int64).max, "an endless loop", errors.InternalError, op))
     for s, v in zip(written, new, strict=True):
         trace.values[s] = v
@@ -118,9 +131,44 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     trace.consumed.update(zip(randoms, moved, strict=True))
     pass_checks_on(trace, op, [work], ok)
     result = all_operands(carried)
+    for each in sums:
+        own, kept = kept[: 2 * len(each.factors)], kept[2 * len(each.factors) :]
+        iterations = trips.most if trips.is_exact else count[0]
+        result[each.position] = summed_products.total(jnp.asarray(operands[each.position]), own, iterations)
     if trips.is_exact:
         _know_counters(result, operands, trips, growth)
     return result
+
+
+def _moving(body: Function) -> list[int]:
+    fixed = set(unmoved(body))
+    return [i for i in range(len(body.inputs)) if i not in fixed]
+
+
+def _sums(
+    trace: Any, op: Operation, test: Function, body: Function, operands: Sequence[Any], most: int | None
+) -> tuple[list[Any], list[Any]]:
+    """Returns the sums of products that may wait until the loop is over, and the shapes of their factors."""
+    sums = summed_products.find(body, test) if most else []
+    if not sums:
+        return [], []
+
+    def shapes_of(sums: Sequence[Any]) -> list[Any]:
+        shapes = [t._dims for each in sums for pair in each.factors for t in pair]
+        if all(s is not None and None not in s for s in shapes):
+            return shapes
+        trial = Body(trace, op, summed_products.without(body, sums, True))
+        trial.unmoved.update(unmoved(summed_products.without(body, sums)))
+        given = [_of_known_size(v) if isinstance(v, StackedList) else v for v in operands]
+        found = jax.eval_shape(
+            lambda: [
+                jnp.asarray(v) for v in trial.run(given, dict(trace.values), trace.consumed)[0][len(given) :]
+            ]
+        )
+        return [v.shape for v in found]
+
+    sums = summed_products.worth_it(sums, shapes_of(sums), operands, most or 0)
+    return sums, shapes_of(sums) if sums else []
 
 
 def _known(trace: Any, test: Function, moving: list[int], operands: Sequence[Any], tensor: Tensor) -> Any:
@@ -183,32 +231,39 @@ def _make_room(
         this = start[k]
         capacity = None
         if delta > 0:
-            capacity = _most(trace, op, trips) * delta + (
-                this.size if this.has_known_size or this.buffer is None else this.buffer.shape[0]
-            )
+            if this.has_known_size:
+                held = this.size
+            else:
+                held = trace.facts.get("room", 0) if this.rows is None else this.rows.shape[0]
+            capacity = _most(trace, op, trips) * delta + held
             if capacity > _MOST_ELEMENTS:
                 raise NeedHost(op, f"a list of {capacity} elements is too long")
-        if shape.buffer is None and shape.constant is not None and this.buffer is None:
+        if shape.rows is None and shape.constant is not None and this.rows is None:
             this = this.of_constant(shape.constant, this.size)
-        elif shape.buffer is not None:
-            this = this.with_shape(shape.buffer.shape[1:], shape.buffer.dtype, capacity)
+        elif shape.rows is not None:
+            if capacity is None and not this.has_known_size and this.rows is None:
+                capacity = trace.facts.get("room")
+            this = this.with_shape(shape.rows.shape[1:], shape.rows.dtype, capacity)
+            this = this.without_blanks() if shape.blank is None else this.with_blanks()
         is_set = this.is_set
         if is_set is None and shape.is_set is not None:
-            is_set = jnp.ones(this.buffer.shape[0], bool)
+            is_set = jnp.ones(this.rows.shape[0], bool)
         size = this.size if delta == 0 else jnp.asarray(this.size, np.int32)
-        start[k] = this.like(this.buffer, size, is_set, True)
+        start[k] = this.like(this.rows, size, is_set, True, this.blank)
     return growth
 
 
 def _of_known_size(given: StackedList) -> StackedList:
     """Returns a list that tells, where a body's trace is only looked at, by how much it grows."""
     if given.has_known_size:
-        return given.like(given.buffer, given.size, given.is_set, False)
-    n = 1 if given.buffer is None else given.buffer.shape[0]
-    return given.like(given.buffer, n, given.is_set, False)
+        return given.like(given.rows, given.size, given.is_set, False, given.blank)
+    n = 1 if given.rows is None else given.rows.shape[0]
+    return given.like(given.rows, n, given.is_set, False, given.blank)
 
 
 def _most(trace: Any, op: Operation, trips: TripCount) -> int:
+    if trace.facts.get(op):
+        return trace.facts[op]  # type: ignore[no-any-return]
     if trips.most is not None:
         return trips.most
     for i in trips.missing:
@@ -227,4 +282,4 @@ def _know_counters(
         given = operands[i]
         if given.has_known_size:
             size = given.size + delta * trips.most
-            result[i] = result[i].like(result[i].buffer, size, result[i].is_set, False)
+            result[i] = result[i].like(result[i].rows, size, result[i].is_set, False, result[i].blank)

@@ -71,14 +71,22 @@ def tensor_list_reserve(element_shape, num_elements, *, element_dtype):
     return TensorList.reserved(element_dtype, given_shape(element_shape), n)
 
 
-@TensorListReserve.lower(static="element_shape num_elements", lists=True)
-def tensor_list_reserve_lower(element_shape, num_elements, *, element_dtype):
-    n, shape = scalar_int(num_elements, "num_elements"), given_shape(element_shape)
+@TensorListReserve.lower(static="element_shape num_elements", bounded="num_elements", lists=True)
+def tensor_list_reserve_lower(element_shape, num_elements, *, element_dtype, ctx):
+    shape = given_shape(element_shape)
+    if not isinstance(num_elements, np.ndarray):
+        ctx.check((num_elements >= 0) & (num_elements <= ctx.room), "a length that there is no room for")
+        is_set = None if shapes.is_full(shape) else jnp.zeros(ctx.room, bool)
+        given = StackedList(element_dtype, None, num_elements.reshape(()), is_set, shape, True)
+        if is_set is not None:
+            return given
+        return given.with_shape(shape, element_dtype.storage, ctx.room).all_zeros()
+    n = scalar_int(num_elements, "num_elements")
     if not 0 <= n <= MOST_TRACED:
         raise NotImplementedError(f"a list of {n} elements")
     is_set = None if shapes.is_full(shape) else jnp.zeros(n, bool)
     given = StackedList(element_dtype, None, n, is_set, shape)
-    return given if is_set is not None else given.with_shape(shape, element_dtype.storage)
+    return given if is_set is not None else given.with_shape(shape, element_dtype.storage).all_zeros()
 
 
 TensorListPushBack = op("""

@@ -1,0 +1,152 @@
+"""Matrix products that a loop only adds up, computed after it as one product.
+
+The gradient of a weight that each iteration multiplies by is the sum over iterations of products of two thin matrices:
+much to write, little to compute. Their factors are kept instead, one below the other, and multiplied when the loop is
+over: the sum over iterations becomes part of the sum over rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headrace import dtypes
+from headrace.graph import Tensor
+from headrace.graph.func_graph import Function
+from headrace.lazy import jnp, lax
+from headrace.runtime.trip_count import strip
+
+_MOST_BYTES = 256 << 20  # for the factors of one product
+_MOST_ROWS = 256  # of a factor; products of taller ones are quick as they are
+_AT_ONCE = 16  # iterations, where their number is known only once the loop has run
+
+
+@dataclass
+class Sum:
+    """A loop variable to which each iteration adds products: a transposed left factor times a right one."""
+
+    position: int
+    factors: list[tuple[Tensor, Tensor]]
+
+
+def find(body: Function, test: Function) -> list[Sum]:
+    """Returns the variables of a loop that are sums of products and that it uses for nothing else."""
+    uses = Counter(t for op in body.body for t in op._inputs)
+    uses.update(body.outputs)
+    tested = {t for op in test.body for t in op._inputs}
+    found = []
+    for i, (given, after) in enumerate(zip(body.inputs, body.outputs, strict=True)):
+        op = strip(after)._op
+        if (
+            op.type not in ("AddN", "AddV2", "Add")
+            or given._dtype is not dtypes.float32
+            or test.inputs[i] in tested
+            or not _is_private(after, op._outputs[0], uses)
+        ):
+            continue
+        own = [t for t in op._inputs if strip(t) is given]
+        added = [t for t in op._inputs if strip(t) is not given]
+        if len(own) == 1 and _is_private(own[0], given, uses) and all(_is_product(t, uses) for t in added):
+            products = [strip(t)._op for t in added]
+            found.append(Sum(i, [(p._inputs[0], p._inputs[1]) for p in products]))
+    return found
+
+
+def _is_product(tensor: Tensor, uses: Counter[Tensor]) -> bool:
+    product = strip(tensor)
+    op = product._op
+    return (
+        op.type == "MatMul"
+        and bool(op.attrs["transpose_a"])
+        and not op.attrs["transpose_b"]
+        and _is_private(tensor, product, uses)
+    )
+
+
+def _is_private(last: Tensor, first: Tensor, uses: Counter[Tensor]) -> bool:
+    """Whether a tensor and its copies up to another one are used once each."""
+    while last is not first:
+        if uses[last] != 1:
+            return False
+        last = last._op._inputs[0]
+    return uses[first] == 1
+
+
+def without(body: Function, sums: Sequence[Sum], with_factors: bool = False) -> Function:
+    """Returns a body that hands the sums on as they are; if asked for, with the factors after its other results."""
+    outputs = list(body.outputs)
+    for each in sums:
+        outputs[each.position] = body.inputs[each.position]
+    if with_factors:
+        outputs += [t for each in sums for pair in each.factors for t in pair]
+    return Function("", body.graph, body.inputs, outputs, body.controls)
+
+
+def worth_it(sums: Sequence[Sum], shapes: Sequence[Any], start: Sequence[Any], most: int) -> list[Sum]:
+    """Returns those whose factors may be kept.
+
+    Args:
+      sums: What was found.
+      shapes: The shapes of their factors, in the order in which `without` hands them out.
+      start: What the loop's variables start with.
+      most: The most iterations.
+    """
+    out = []
+    shapes = list(shapes)
+    for each in sums:
+        own, shapes = shapes[: 2 * len(each.factors)], shapes[2 * len(each.factors) :]
+        size = sum(4 * int(np.prod(s)) * _padded(most) for s in own)
+        fits = all(
+            (a[1], b[1]) == np.shape(start[each.position]) for a, b in zip(own[::2], own[1::2], strict=True)
+        )
+        if fits and size <= _MOST_BYTES and all(s[0] <= _MOST_ROWS for s in own):
+            out.append(each)
+    return out
+
+
+def _padded(most: int) -> int:
+    return -(-most // _AT_ONCE) * _AT_ONCE
+
+
+def rooms(shapes: Sequence[Any], most: int) -> list[Any]:
+    """Returns arrays that have room for factors of some shapes from all iterations."""
+    return [jnp.zeros((_padded(most), *shape), np.float32) for shape in shapes]
+
+
+def keep(rooms: Sequence[Any], factors: Sequence[Any], iteration: Any) -> list[Any]:
+    """Returns the arrays with an iteration's factors in their place."""
+    return [
+        lax.dynamic_update_index_in_dim(room, jnp.asarray(f), iteration, 0)
+        for room, f in zip(rooms, factors, strict=True)
+    ]
+
+
+def total(start: Any, rooms: Sequence[Any], iterations: Any) -> Any:
+    """Returns a sum after a loop: what it started with and the products of the factors that were kept.
+
+    Args:
+      start: What the sum started with, [m, n].
+      rooms: For each product the left factors [iterations, rows, m] and the right ones [iterations, rows, n].
+      iterations: How many iterations there were, a number or a scalar.
+    """
+    for left, right in zip(rooms[::2], rooms[1::2], strict=True):
+        if isinstance(iterations, int):
+            start = start + _product(left[:iterations], right[:iterations])
+            continue
+
+        def add(k: Any, so_far: Any, left: Any = left, right: Any = right) -> Any:
+            a = lax.dynamic_slice_in_dim(left, k * _AT_ONCE, _AT_ONCE)
+            b = lax.dynamic_slice_in_dim(right, k * _AT_ONCE, _AT_ONCE)
+            return so_far + _product(a, b)
+
+        start = lax.fori_loop(0, (iterations + _AT_ONCE - 1) // _AT_ONCE, add, start)
+    return start
+
+
+def _product(left: Any, right: Any) -> Any:
+    rows = left.shape[0] * left.shape[1]
+    return jnp.matmul(left.reshape(rows, left.shape[2]).T, right.reshape(rows, right.shape[2]))

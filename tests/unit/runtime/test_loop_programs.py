@@ -1,0 +1,145 @@
+"""Loops with programs of their own, for any number of iterations; sums of products that wait for a loop's end."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.graph.func_graph import function_named
+from headrace.runtime import functions, summed_products
+from headrace.runtime.loop_program import LoopProgram
+
+
+@pytest.fixture(autouse=True)
+def tier(monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", "auto")
+    with tf.Graph().as_default():
+        yield
+
+
+def _network(batch=3, trainable_input=False):
+    """Returns the loss of a small recurrent net over [batch, time, 4], its gradients, and its placeholder."""
+    x = tf.placeholder(tf.float32, [batch, None, 4])
+    seen = x
+    if trainable_input:
+        scale = tf.get_variable("scale", [4], initializer=tf.constant_initializer([1.0, 0.5, 2.0, 1.5]))
+        seen = x * scale
+    w = tf.get_variable("w", [9, 5], initializer=tf.random_normal_initializer(stddev=0.3, seed=1))
+    steps = tf.shape(x)[1]
+    rows = tf.TensorArray(tf.float32, steps).unstack(tf.transpose(seen, [1, 0, 2]))
+    written = tf.TensorArray(tf.float32, steps)
+
+    def body(t, h, out):
+        h = tf.tanh(tf.matmul(tf.concat([rows.read(t), h], 1), w))
+        return t + 1, h, out.write(t, h)
+
+    zero = tf.zeros([tf.shape(x)[0], 5])
+    zero.set_shape([batch, 5])
+    _, h, out = tf.while_loop(lambda t, *_: t < steps, body, (0, zero, written))
+    loss = tf.reduce_sum(tf.square(h)) + tf.reduce_mean(tf.square(out.stack()))
+    return loss, tf.gradients(loss, tf.trainable_variables()), x
+
+
+def _value(length, batch=3):
+    return np.random.RandomState(length).randn(batch, length, 4).astype(np.float32)
+
+
+def _loop_programs(sess):
+    return [p for p in sess._state._objects.values() if isinstance(p, LoopProgram)]
+
+
+@pytest.mark.parametrize("trainable_input", [False, True])
+def test_lengths_share_programs(monkeypatch, trainable_input):
+    loss, gradients, x = _network(trainable_input=trainable_input)
+    lengths = [5, 9, 14, 3, 11, 8, 1, 0, 7, 2, 12, 13, 6]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        monkeypatch.setenv("HEADRACE_TIER", "interpret")
+        with tf.Session() as plain:
+            plain.run(tf.global_variables_initializer())
+            expected = [plain.run([loss, *gradients], {x: _value(n)}) for n in lengths]
+        # Every loop is worth a program from its second iteration on.
+        monkeypatch.setattr(functions, "_WORTH_COMPILING_S", 0.0)
+        for n, wanted in zip(lengths, expected, strict=True):
+            found = sess.run([loss, *gradients], {x: _value(n)})
+            for a, b in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+        programs = _loop_programs(sess)
+        assert len(programs) == 2
+        assert all(p._failures == 0 for p in programs)
+        # For each loop: none of its lists has been made yet, or some have; no more than two kinds of room.
+        assert all(1 <= len(p._programs) <= 4 for p in programs)
+
+
+def test_products_that_are_only_added_up_wait_for_the_end(monkeypatch):
+    loss, gradients, x = _network(batch=None)
+    (loop,) = [
+        op for op in tf.get_default_graph().get_operations() if "While" in op.type and "_grad" in op.name
+    ]
+    cond, body = (function_named(loop.graph, loop.attrs[k].name) for k in ("cond", "body"))
+    (found,) = summed_products.find(body, cond)
+    assert len(found.factors) == 1
+    kept = summed_products.without(body, [found])
+    assert kept.outputs[found.position] is kept.inputs[found.position]
+    results = {}
+    for tier in ("interpret", "compile"):
+        monkeypatch.setenv("HEADRACE_TIER", tier)
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            for n in (1, 2, 17):
+                results[tier, n] = sess.run([loss, *gradients], {x: _value(n, 4)})
+    for n in (1, 2, 17):
+        for a, b in zip(results["interpret", n], results["compile", n], strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+
+
+def test_a_sum_that_the_loop_looks_at_is_added_up_as_it_goes(monkeypatch):
+    a = tf.constant(np.arange(6, dtype=np.float32).reshape(2, 3))
+
+    def body(i, total, seen):
+        total = total + tf.matmul(a, a * tf.cast(i, tf.float32), transpose_a=True)
+        return i + 1, total, seen + tf.reduce_sum(total)
+
+    start = (0, tf.zeros([3, 3]), 0.0)
+    _, total, seen = tf.while_loop(lambda i, *_: i < 4, body, start)
+    _, by_condition = tf.while_loop(
+        lambda i, s: (i < 9) & (tf.reduce_sum(s) < 100.0),
+        lambda i, s: (i + 1, s + tf.matmul(a, a, transpose_a=True)),
+        (0, tf.zeros([3, 3])),
+    )
+    values = {}
+    for tier in ("interpret", "compile"):
+        monkeypatch.setenv("HEADRACE_TIER", tier)
+        with tf.Session() as sess:
+            values[tier] = sess.run([total, seen, by_condition])
+    for one, other in zip(values["interpret"], values["compile"], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_an_element_that_is_written_twice_takes_the_gradient_of_the_last_write(monkeypatch):
+    w = tf.constant([1.0, 2.0, 3.0])
+    raw = tf.raw_ops
+
+    def body(i, handle):
+        return i + 1, raw.TensorListSetItem(
+            input_handle=handle, index=i % 2, item=w * tf.cast(i + 1, tf.float32)
+        )
+
+    handle = raw.TensorListReserve(element_shape=[3], num_elements=2, element_dtype=tf.float32)
+    _, handle = tf.while_loop(lambda i, _: i < 5, body, (0, handle))
+    rows = raw.TensorListStack(
+        input_handle=handle, element_shape=[3], element_dtype=tf.float32, num_elements=2
+    )
+    (dw,) = tf.gradients(rows, w, [tf.constant([[1.0, 1.0, 1.0], [10.0, 10.0, 10.0]])])
+    for tier in ("interpret", "compile"):
+        monkeypatch.setenv("HEADRACE_TIER", tier)
+        with tf.Session() as sess:
+            # Element 0 was written last with factor 5, element 1 with factor 4.
+            np.testing.assert_array_equal(sess.run(dw), [45.0, 45.0, 45.0])
+
+
+def test_a_long_loop_hears_a_deadline():
+    i = tf.while_loop(
+        lambda i: i < tf.constant(1 << 60, tf.int64), lambda i: i + 1, [tf.constant(0, tf.int64)]
+    )
+    with tf.Session() as sess, pytest.raises(tf.errors.DeadlineExceededError):
+        sess.run(i, options=tf.RunOptions(timeout_in_ms=700))
