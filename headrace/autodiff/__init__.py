@@ -5,8 +5,10 @@ from headrace.autodiff.custom import custom_gradient, recompute_grad
 from headrace.autodiff.gradients import UnconnectedGradients, gradients, gradients_between
 from headrace.autodiff.hessians import hessians
 from headrace.autodiff.registry import RegisterGradient, gradient_function, not_differentiable
+from headrace.autodiff.tape import GradientTape
 
 __all__ = [
+    "GradientTape",
     "AggregationMethod",
     "RegisterGradient",
     "UnconnectedGradients",
