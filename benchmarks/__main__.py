@@ -38,15 +38,21 @@ def _versions(found: report.Found) -> str:
     return ", ".join([*ours, *(f"TensorFlow {version}" for version in peers.values())])
 
 
-def _write(found: report.Found, rounds: int, quick: bool) -> None:
+def _machine(before: dict[str, float]) -> dict[str, float]:
+    """Returns the most that was measured of this machine, now or before."""
+    peak, cpu_peak = roofline.matmul_peak()
+    now = {"peak": peak, "cpu_peak": cpu_peak, "bandwidth": roofline.bandwidth()}
+    return {key: max(value, before.get(key, 0.0)) for key, value in now.items()}
+
+
+def _write(found: report.Found, machine: dict[str, float], rounds: int, quick: bool) -> None:
     path = _DOCS / "performance.md"
     notes = path.read_text().partition(report.NOTES + "\n")[2] if path.exists() else ""
     about: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
         "machine": roofline.machine(),
         "versions": _versions(found),
-        "peak": roofline.matmul_peak(),
-        "bandwidth": roofline.bandwidth(),
+        **machine,
         "rounds": rounds,
         "quick": quick,
         "notes": notes,
@@ -75,9 +81,12 @@ def main() -> None:
     peers = {name: python for name, python in peers.items() if python}
     wanted = [name for name in arguments.programs.split(",") if name]
     found: report.Found = {}
+    machine: dict[str, float] = {}
     if arguments.results and arguments.results.exists():
-        found = json.loads(arguments.results.read_text())
+        kept = json.loads(arguments.results.read_text())
+        found, machine = kept["programs"], kept["machine"]
     for program in side_by_side.PROGRAMS if wanted == ["all"] else wanted:
+        machine = _machine(machine)  # before each, as others may be busy now
         complain = lambda text: print(text, file=sys.stderr)  # noqa: E731
         rows = side_by_side.compare(program, peers, arguments.rounds, arguments.quick, complain)
         found[program] = rows
@@ -88,11 +97,11 @@ def main() -> None:
                 flush=True,
             )
         if arguments.results:
-            arguments.results.write_text(json.dumps(found, indent=1))
+            arguments.results.write_text(json.dumps({"programs": found, "machine": machine}, indent=1))
     found = {name: found[name] for name in side_by_side.PROGRAMS if name in found}
     print("\n".join(["", *report.means(found), *report.short_table(found), *report.losses(found)]))
     if arguments.write:
-        _write(found, arguments.rounds, arguments.quick)
+        _write(found, machine or _machine({}), arguments.rounds, arguments.quick)
 
 
 if __name__ == "__main__":

@@ -100,18 +100,26 @@ def details(found: Found) -> list[str]:
     return _table(["program", *heads.split(",")], body)
 
 
-def roofs(found: Found, peak: float) -> list[str]:
-    """Returns lines of a table of the share of the peak that each program reaches, where its operations are known."""
+def roofs(found: Found, peak: float, cpu_peak: float) -> list[str]:
+    """Returns lines of a table of the share of the peak that each program reaches, where its operations are known.
+
+    Args:
+      found: Figures by program and runtime.
+      peak: Operations a second of a large product of matrices.
+      cpu_peak: The same a second of CPU time, which a busy machine changes less.
+    """
     body = []
     for name, rows in found.items():
         flops = max(row["flops"] for row in rows.values())
-        if flops >= 1e8:
-            shares = [
-                flops / rows[r]["step"] / peak if r in rows else None
+        if flops >= 1e8 and "headrace" in rows:
+            shares = [flops / rows["headrace"]["least"] / peak]
+            shares += [
+                flops / rows[r]["cpu"] / cpu_peak if r in rows else None
                 for r in ("headrace", "tensorflow", "compat.v1")
             ]
             body.append([name, f"{flops / 1e9:.1f}", *(_cell(s, "{:.0%}") for s in shares)])
-    return _table(["program", "GFLOP a step", "headrace", "TF 1.15", "TF 2"], body)
+    heads = "program,GFLOP a step,headrace's fastest step,headrace by CPU time,TF 1.15 by CPU time,TF 2 by CPU time"
+    return _table(heads.split(","), body)
 
 
 def losses(found: Found) -> list[str]:
@@ -124,7 +132,7 @@ def document(found: Found, about: dict[str, Any]) -> str:
 
     Args:
       found: Figures by program and runtime.
-      about: `date`, `machine`, `versions`, `peak`, `bandwidth`, `rounds`, `notes`.
+      about: `date`, `machine`, `versions`, `peak`, `cpu_peak`, `bandwidth`, `rounds`, `notes`.
     """
     lines = [
         "# How fast headrace is",
@@ -134,7 +142,7 @@ def document(found: Found, about: dict[str, Any]) -> str:
         f"Run of {about['date']} on {about['machine']}, with {about['versions']}. Each program of "
         "[benchmarks/programs](../benchmarks/programs) is plain TensorFlow 1 and runs unchanged by headrace, by "
         "TensorFlow 1.15 and by TensorFlow 2's `compat.v1`, each in a process of its own, in turns, "
-        f"{about['rounds']} time(s){' with few steps' if about['quick'] else ''}. A *ratio* is headrace's median "
+        f"{about['rounds']} time{'s' * (about['rounds'] > 1)}{', a few steps each' if about['quick'] else ''}. A *ratio* is headrace's median "
         "step over that of the faster TensorFlow: below 1 headrace is faster. *Start* is initialising variables and "
         "the first step; *memory* is the most that the process held. *headrace again* is a second process that finds "
         "what the first left in its cache on disk.",
@@ -154,9 +162,10 @@ def document(found: Found, about: dict[str, Any]) -> str:
         "",
         f"Products of large float32 matrices reach {about['peak'] / 1e9:.0f} GFLOP/s here, copies move "
         f"{about['bandwidth'] / 1e9:.1f} GB/s (read and written). Operations are those of products of matrices and "
-        "of convolutions in the graph.",
+        f"of convolutions in the graph. A product of matrices makes {about['cpu_peak'] / 1e9:.0f} GFLOP in a second of "
+        "CPU time; the columns by CPU time compare with that, and hold on a busy machine, too.",
         "",
-        *roofs(found, about["peak"]),
+        *roofs(found, about["peak"], about["cpu_peak"]),
         "## Agreement",
         "",
         "With the same seeds the first loss is the same to 0.1 %, except:",
