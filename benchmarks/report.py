@@ -127,6 +127,11 @@ def losses(found: Found) -> list[str]:
     return [f"- {line}" for name, rows in found.items() for line in disagreements(rows, name)]
 
 
+def _often(about: dict[str, Any]) -> str:
+    rounds = about["rounds"]
+    return f"{rounds} time{'s' if rounds > 1 else ''}{', a few steps each' if about['quick'] else ''}"
+
+
 def document(found: Found, about: dict[str, Any]) -> str:
     """Returns docs/performance.md.
 
@@ -142,7 +147,7 @@ def document(found: Found, about: dict[str, Any]) -> str:
         f"Run of {about['date']} on {about['machine']}, with {about['versions']}. Each program of "
         "[benchmarks/programs](../benchmarks/programs) is plain TensorFlow 1 and runs unchanged by headrace, by "
         "TensorFlow 1.15 and by TensorFlow 2's `compat.v1`, each in a process of its own, in turns, "
-        f"{about['rounds']} time{'s' * (about['rounds'] > 1)}{', a few steps each' if about['quick'] else ''}. A *ratio* is headrace's median "
+        f"{_often(about)}. A *ratio* is headrace's median "
         "step over that of the faster TensorFlow: below 1 headrace is faster. *Start* is initialising variables and "
         "the first step; *memory* is the most that the process held. *headrace again* is a second process that finds "
         "what the first left in its cache on disk.",
