@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from headrace import errors
 from headrace.graph import Operation
 from headrace.passes.targets import origin
 from headrace.resources.variable import VariableState, uninitialized
-from headrace.resources.waiting import Pending, wait_for
+from headrace.resources.waiting import Closing, Pending, wait_for
 from headrace.runtime.state import SessionState
 
 
@@ -18,21 +19,30 @@ class Step:
     """One run of a plan: the session's state, and what this run alone has.
 
     Attributes:
+      closing: Says that the session closes, or that the part of the step that this is is not wanted any more.
       deadline: When to give up, by `time.monotonic()`; None for never.
       at_end: What to do when the step has ended, well or not.
       defers: The nodes that need not wait where they stand, since the plan has others to run meanwhile.
     """
 
-    __slots__ = ("at_end", "cancelled", "deadline", "defers", "feeds", "state", "tier")
+    __slots__ = ("at_end", "cancelled", "closing", "deadline", "defers", "feeds", "state", "tier")
 
     def __init__(self, state: SessionState):
         self.state = state
+        self.closing = state.closing
         self.tier = "auto"
         self.cancelled: Any = None
         self.deadline: float | None = None
         self.defers: frozenset[Operation] = frozenset()
         self.at_end: list[Any] = []
         self.feeds: list[Any] = []
+
+    def beside(self, closing: Closing) -> Step:
+        """Returns a part of the step that runs in another thread, until `closing` is set."""
+        part = Step(self.state)
+        part.tier, part.deadline, part.feeds, part.at_end = self.tier, self.deadline, self.feeds, self.at_end
+        part.closing = closing
+        return part
 
 
 class Deferred(Exception):
@@ -83,7 +93,7 @@ class HostContext:
         step = self._step
         if not pending.done and self.op in step.defers:
             raise Deferred(self.op, pending)
-        return wait_for(pending, step.state.closing, step.deadline)
+        return wait_for(pending, step.closing, step.deadline)
 
     def at_end(self, function: Any) -> None:
         """Has a function called when the step has ended, well or not."""
@@ -134,7 +144,8 @@ class HostContext:
         """Calls the function that `index` picks, the last one where it is out of range."""
         from headrace.runtime.functions import host_branch
 
-        return host_branch(self._step, self.op, int(np.asarray(index)), branches, operands)
+        i = int(np.asarray(index))
+        return self._beside(lambda step: host_branch(step, self.op, i, branches, operands))
 
     def truth(self, value: Any) -> int:
         """Returns 1 if a predicate holds, else 0."""
@@ -146,7 +157,12 @@ class HostContext:
         """Calls `body` on its own results as long as `cond` of them is true."""
         from headrace.runtime.functions import host_loop
 
-        return host_loop(self._step, self.op, cond, body, operands)
+        return self._beside(lambda step: host_loop(step, self.op, cond, body, operands))
+
+    def _beside(self, call: Callable[[Step], list[Any]]) -> list[Any]:
+        from headrace.runtime.deferring import run_beside
+
+        return run_beside(self._step, self.op, call)
 
     def call(self, function: Any, operands: Any) -> list[Any]:
         """Calls a function."""

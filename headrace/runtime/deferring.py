@@ -2,19 +2,74 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from headrace import errors
 from headrace.graph import Operation
-from headrace.resources.waiting import Pending, wait_for_any
+from headrace.graph.func_graph import Function
+from headrace.opdef.functions import called_functions
+from headrace.resources.waiting import Closing, Pending, wait_for_any
 from headrace.runtime.context import Deferred, Step
 from headrace.runtime.failure import at_node
 
 
 def can_wait(op: Operation) -> bool:
-    """Whether a node's rule may have to wait for other steps."""
+    """Whether a node's rule, or something in a function that it calls, may have to wait for other nodes or steps."""
     rule = op.kind.rules.get("host")
-    return rule is not None and bool(rule.options.get("waits"))
+    if rule is None:
+        return False
+    if rule.options.get("waits"):
+        return True
+    return bool(rule.options.get("calls")) and any(_may_wait(function) for function in called_functions(op))
+
+
+def _may_wait(function: Function) -> bool:
+    found = function.facts.get("waits")
+    if found is None:
+        function.facts["waits"] = False  # the answer to a function that calls itself
+        found = function.facts["waits"] = any(can_wait(op) for op in function.body)
+    return bool(found)
+
+
+def run_beside(step: Step, op: Operation, call: Callable[[Step], list[Any]]) -> list[Any]:
+    """Runs a call of functions; in a thread of its own if it may wait for what other nodes of the step do.
+
+    Args:
+      step: The step.
+      op: The node.
+      call: Makes the call as part of a step.
+
+    Raises:
+      Deferred: It runs in a thread.
+    """
+    if op not in step.defers or len(step.defers) < 2:
+        return call(step)
+    closing = Closing()
+    part = step.beside(closing)
+
+    def cancel(pending: Pending) -> None:
+        closing.set()
+        pending.fail(errors.CancelledError(None, None, f"{op.name} was cancelled"))
+
+    pending = Pending(cancel)
+
+    def work() -> None:
+        try:
+            with np.errstate(all="ignore"):
+                result = call(part)
+        except BaseException as e:  # the step's own thread raises it
+            if not pending.done:
+                pending.fail(e)
+        else:
+            if not pending.done:
+                pending.finish(result)
+
+    threading.Thread(target=work, name=f"headrace {op.name}", daemon=True).start()
+    raise Deferred(op, pending)
 
 
 def run_around(
@@ -55,7 +110,7 @@ def run_around(
                     todo += later()
                     later, took_later = None, True
                     continue
-                wait_for_any(list(waiting), step.state.closing, step.deadline)
+                wait_for_any(list(waiting), step.closing, step.deadline)
             for pending in [p for p in waiting if p.done]:
                 ins = waiting.pop(pending)
                 try:

@@ -125,7 +125,7 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
     on_host = True
     iterations = 0
     while branch_index(test.call(step, values)[0], op):
-        if step.state.closing.is_set:
+        if step.closing.is_set:
             raise errors.CancelledError(None, None, "Loop execution was cancelled.")
         if program is not None:
             elapsed = time.monotonic() - start

@@ -217,6 +217,15 @@ class Plan:
 
     def call(self, step: Step, arguments: list[Any]) -> list[Any]:
         """Runs the plan as a function's body within a step; arguments and results may be on any device."""
+        if len(self._waiting) > 1:
+            before, step.defers = step.defers, self._waiting
+            try:
+                return self._call(step, arguments)
+            finally:
+                step.defers = before
+        return self._call(step, arguments)
+
+    def _call(self, step: Step, arguments: list[Any]) -> list[Any]:
         if self._compile_now(step, arguments, _WORTH_COMPILING_S):
             values = self._run_stages(step, arguments)
         else:

@@ -20,6 +20,7 @@ from headrace.passes.liveness import Liveness
 from headrace.passes.loops import CONTROL_FLOW, Structure
 from headrace.passes.regions import Region, regions
 from headrace.passes.targets import Resists
+from headrace.runtime.deferring import can_wait, run_beside
 from headrace.runtime.frames import FrameProgram
 
 _SIGNATURE = """
@@ -140,7 +141,7 @@ class _RegionKind:
 
     type_attrs: frozenset[str] = frozenset()
 
-    def __init__(self, program: FrameProgram):
+    def __init__(self, program: FrameProgram, waits: bool):
         self.name = "ControlFlowRegion"
         self.module = __name__
         self.is_stateful = True
@@ -148,9 +149,9 @@ class _RegionKind:
         self.signature, self.plan = _arguments()
 
         def run(inputs: tuple[Any, ...], *, ctx: Any) -> list[Any]:
-            return program.run(ctx.step, inputs)
+            return run_beside(ctx.step, ctx.op, lambda step: program.run(step, inputs))
 
-        self.rules: dict[str, Rule | None] = {"host": Rule(run, untouched=True, calls=True)}
+        self.rules: dict[str, Rule | None] = {"host": Rule(run, untouched=True, calls=True, waits=waits)}
 
 
 def _region_node(
@@ -163,7 +164,7 @@ def _region_node(
         "Tin": tuple(t._dtype for t in program.inputs),
         "Tout": tuple(t._dtype for t in asked),
     }
-    kind: Any = _RegionKind(program)
+    kind: Any = _RegionKind(program, any(map(can_wait, inside)))
     waits = list(dict.fromkeys(c for op in region.nodes() for c in op._control_inputs if c not in inside))
     node = Operation(first._graph, kind, first.name, tuple(program.inputs), attrs, waits, first._traceback)
     node._id = first._id
