@@ -20,6 +20,7 @@ from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime.checks import cheap_checks, refuse_absurd_sizes, without_last_result
 from headrace.runtime.context import Step
+from headrace.runtime.summed_products import in_nodes
 from headrace.runtime.trace import STATIC_ELEMENTS, Trace
 
 
@@ -75,7 +76,8 @@ class Program:
             trace.late = cluster.late
             trace.facts = cluster.facts()
             trace.streams = step.state.stream
-            trace.run(cluster.ops)
+            trace.sums, left_out = in_nodes(cluster.ops, cluster.outputs)
+            trace.run([op for op in cluster.ops if op not in left_out])
             self._known = {}
             results: list[Any] = []
             places: list[int] = []
@@ -204,7 +206,7 @@ class Program:
 
         threading.Thread(target=work, daemon=True, name="headrace-loop").start()
         while not done.wait(0.05):
-            if step.state.closing.is_set:
+            if step.closing.is_set:
                 raise errors.CancelledError(None, None, "Loop execution was cancelled.")
             if step.deadline is not None and time.monotonic() > step.deadline:
                 raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")

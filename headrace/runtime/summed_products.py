@@ -1,21 +1,22 @@
-"""Matrix products that a loop only adds up, computed after it as one product.
+"""Matrix products that are only added up, computed as one product.
 
 The gradient of a weight that each iteration multiplies by is the sum over iterations of products of two thin matrices:
 much to write, little to compute. Their factors are kept instead, one below the other, and multiplied when the loop is
-over: the sum over iterations becomes part of the sum over rows.
+over: the sum over iterations becomes part of the sum over rows. Where a loop is unrolled, an AddN has the products.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headrace import dtypes
-from headrace.graph import Tensor
+from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function
 from headrace.lazy import jnp, lax
 from headrace.runtime.trip_count import strip
@@ -54,6 +55,50 @@ def find(body: Function, test: Function) -> list[Sum]:
             products = [strip(t)._op for t in added]
             found.append(Sum(i, [(p._inputs[0], p._inputs[1]) for p in products]))
     return found
+
+
+def in_nodes(
+    ops: Sequence[Operation], outputs: Iterable[Tensor]
+) -> tuple[dict[Operation, Any], set[Operation]]:
+    """Finds the sums of products among nodes.
+
+    Args:
+      ops: The nodes.
+      outputs: Their results that are asked for elsewhere.
+
+    Returns:
+      The sums, each with its factors, and the nodes of their products, which need not be computed.
+    """
+    sums = [op for op in ops if op.type == "AddN" and len(op._inputs) > 2 and _is_float(op._outputs[0])]
+    if not sums:
+        return {}, set()
+    uses = Counter(t for op in ops for t in op._inputs)
+    uses.update(outputs)
+    here = set(ops)
+    found: dict[Operation, Any] = {}
+    products: set[Operation] = set()
+    for op in sums:
+        own = [t._op for t in op._inputs]
+        if all(
+            p in here and not p._control_inputs and _is_product(t, uses)
+            for p, t in zip(own, op._inputs, strict=True)
+        ):
+            found[op] = [(p._inputs[0], p._inputs[1]) for p in own]
+            products.update(own)
+    return found, products
+
+
+def _is_float(tensor: Tensor) -> bool:
+    return tensor._dtype in (dtypes.float32, dtypes.float64)
+
+
+def of_factors(pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """Returns the sum of the products of transposed left factors, [rows, m], and right ones, [rows, n]."""
+    pairs = [(jnp.asarray(a), jnp.asarray(b)) for a, b in pairs]
+    if any(a.shape[0] > _MOST_ROWS for a, _ in pairs):
+        return functools.reduce(lambda so_far, p: so_far + p, [jnp.matmul(a.T, b) for a, b in pairs])
+    left, right = (jnp.concatenate(side) for side in zip(*pairs, strict=True))
+    return jnp.matmul(left.T, right)
 
 
 def _is_product(tensor: Tensor, uses: Counter[Tensor]) -> bool:

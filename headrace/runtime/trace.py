@@ -23,6 +23,7 @@ from headrace.resources.variable import VariableState
 from headrace.runtime.context import TraceContext
 from headrace.runtime.functions import NeedHost, NeedStatic, can_lower_calls
 from headrace.runtime.kernel import is_plain
+from headrace.runtime.summed_products import of_factors
 
 # A value no larger than this stays static while tracing; larger ones become arguments or computed values.
 STATIC_ELEMENTS = 4096
@@ -90,6 +91,8 @@ class Trace:
         # Shared with the traces of bodies. "endless": how long it runs isn't known, or very long; "room": how many
         # elements lists of unknown length get room for; a loop: the most iterations that it will be run for.
         self.facts: dict[Any, Any] = {}
+        # Sums of products whose products are left out -> the factors.
+        self.sums: dict[Operation, Any] = {}
 
     def random(self, op: Operation, blocks: int) -> tuple[Any, Any]:
         before = self.consumed.get(op, 0)
@@ -117,8 +120,12 @@ class Trace:
         Raises:
           NeedStatic: A static operand turned out to be a tracer.
         """
+        sums = self.sums
         for op in ops:
-            self._node(op)
+            if op in sums:
+                self.env[op._outputs[0]] = of_factors([(self.env[a], self.env[b]) for a, b in sums[op]])
+            else:
+                self._node(op)
 
     def _node(self, op: Operation) -> None:
         kind = op.kind

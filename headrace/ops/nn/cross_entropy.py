@@ -53,7 +53,7 @@ def _dense(xp, features, labels):
     labels = labels.astype(x.dtype)
     total = xp.sum(e, axis=-1, keepdims=True)
     loss = xp.sum(labels * (xp.log(total) - x), axis=-1)
-    return loss.astype(dtype), (e / total - labels).astype(dtype)
+    return loss.astype(dtype), (e * (1 / total) - labels).astype(dtype)
 
 
 @SoftmaxCrossEntropyWithLogits.host
@@ -175,12 +175,16 @@ def sparse_softmax_cross_entropy_lower(features, labels, *, ctx):
     _check_sparse(features, labels)
     classes = features.shape[1]
     ctx.check(jnp.all((labels >= 0) & (labels < classes)), "Received a label value outside the valid range")
-    x, e = shifted_exp(jnp, features)
+    x = features.astype(np.float32) if features.dtype.itemsize < 4 else features
+    most = jnp.max(x, axis=-1, keepdims=True)
+    e = jnp.exp(x - most)
     total = jnp.sum(e, axis=-1, keepdims=True)
-    # A comparison with every class fuses with what is around it; a gather and a scatter would not.
+    # One element a row is gathered; what has as many elements as `features` is a comparison with every class, which
+    # fuses with what is around it.
+    picked = jnp.take_along_axis(x, labels[:, None], 1) - most
+    loss = (jnp.log(total) - picked)[:, 0]
     right = jnp.arange(classes, dtype=labels.dtype)[None, :] == labels[:, None]
-    loss = jnp.log(total[:, 0]) - jnp.sum(jnp.where(right, x, 0), axis=-1)
-    backprop = e / total - right.astype(x.dtype)
+    backprop = e * (1 / total) - right.astype(x.dtype)
     return loss.astype(features.dtype), backprop.astype(features.dtype)
 
 

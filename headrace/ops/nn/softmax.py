@@ -38,7 +38,7 @@ def shifted_exp(xp, logits):
 def _softmax(xp, logits):
     _check_rank(logits)
     _, e = shifted_exp(xp, logits)
-    return (e / xp.sum(e, axis=-1, keepdims=True)).astype(logits.dtype)
+    return (e * (1 / xp.sum(e, axis=-1, keepdims=True))).astype(logits.dtype)
 
 
 def _log_softmax(xp, logits):

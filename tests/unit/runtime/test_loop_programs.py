@@ -143,3 +143,30 @@ def test_a_long_loop_hears_a_deadline():
     )
     with tf.Session() as sess, pytest.raises(tf.errors.DeadlineExceededError):
         sess.run(i, options=tf.RunOptions(timeout_in_ms=700))
+
+
+def test_an_unrolled_weight_gets_its_gradient_from_one_product(monkeypatch):
+    w = tf.get_variable("w", [6, 6], initializer=tf.random_normal_initializer(seed=1))
+    x = tf.placeholder(tf.float32, [2, 6])
+    h = x
+    for _ in range(4):
+        h = tf.tanh(tf.matmul(h, w))
+    (dw,) = tf.gradients(tf.reduce_sum(h), w)
+    products = [t.op for t in dw.op.inputs]
+    sums, left_out = summed_products.in_nodes(tf.get_default_graph().get_operations(), [dw])
+    assert left_out == set(products)
+    assert list(sums) == [dw.op]
+    # A product that is asked for is computed.
+    assert summed_products.in_nodes(tf.get_default_graph().get_operations(), [products[0].outputs[0]]) == (
+        {},
+        set(),
+    )
+    value = np.random.RandomState(0).randn(2, 6).astype(np.float32)
+    results = []
+    for tier in ("interpret", "compile"):
+        monkeypatch.setenv("HEADRACE_TIER", tier)
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            results.append(sess.run([dw, products[1].outputs[0]], {x: value}))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
