@@ -10,7 +10,9 @@ from __future__ import annotations
 import ctypes
 import importlib
 import os
+import threading
 import types
+from collections.abc import Callable
 from typing import Any
 
 
@@ -23,7 +25,7 @@ class LazyModule(types.ModuleType):
 
     def __getattr__(self, attribute: str) -> Any:
         name = self.__dict__["_loading"]
-        if name == "jax" or name.startswith("jax."):
+        if not _jax_ready and (name == "jax" or name.startswith("jax.")):
             _set_up_jax()
         module = importlib.import_module(name)
         # Later reads find the attributes here and never come back to __getattr__.
@@ -33,16 +35,24 @@ class LazyModule(types.ModuleType):
 
 
 _jax_ready = False
+_jax_lock = threading.RLock()
+_waiting: list[Callable[[Any], None]] = []
 
 
 def _set_up_jax() -> None:
     global _jax_ready
-    if not _jax_ready:
-        _jax_ready = True
+    # A thread that comes second must not go on before the first has set up what numbers are.
+    with _jax_lock:
+        if _jax_ready:
+            return
         module = importlib.import_module("jax")
         module.config.update("jax_enable_x64", True)
         if os.environ.get("HEADRACE_KEEP_MEMORY", "1") != "0":
             keep_memory()
+        _jax_ready = True
+        for function in _waiting:
+            function(module)
+        _waiting.clear()
 
 
 # Numbers that glibc's malloc.h gives to what can be set.
@@ -63,6 +73,20 @@ def keep_memory() -> None:
     mallopt(_MMAP_THRESHOLD, 1 << 30)
     mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
     mallopt(_ARENA_MAX, 1)
+
+
+def when_jax_is_there(function: Callable[[Any], None]) -> None:
+    """Has a function called with the module `jax` once that has been imported and set up; at once if it has been."""
+    with _jax_lock:
+        if _jax_ready:
+            function(importlib.import_module("jax"))
+        else:
+            _waiting.append(function)
+
+
+def has_jax() -> bool:
+    """Whether JAX has been imported already, which takes half a second."""
+    return _jax_ready
 
 
 jax: Any = LazyModule("jax")

@@ -1,6 +1,13 @@
 """What tests share."""
 
+import os
+
 import pytest
+
+# Tests see what a step does, not what an earlier run of them left; tests of the cache and of the compiling thread ask
+# for them.
+os.environ["HEADRACE_CACHE_DIR"] = ""
+os.environ["HEADRACE_BACKGROUND"] = "off"
 
 TIERS = ("auto", "interpret", "compile")
 

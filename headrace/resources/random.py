@@ -36,6 +36,14 @@ class RandomState:
         c = self.counter
         return np.array([c & _MASK, (c >> 32) & _MASK, (c >> 64) & _MASK, (c >> 96) & _MASK], np.uint32)
 
+    def state(self) -> np.ndarray[Any, Any]:
+        """Returns counter and key as six uint32 words: what a compiled step is given of the stream."""
+        c = self.counter
+        low, high = self.key.tolist()
+        return np.array(
+            [c & _MASK, (c >> 32) & _MASK, (c >> 64) & _MASK, (c >> 96) & _MASK, low, high], np.uint32
+        )
+
     def skip(self, blocks: int) -> None:
         """Moves on by a number of 128-bit blocks."""
         self.counter = (self.counter + blocks) & (2**128 - 1)

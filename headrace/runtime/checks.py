@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import errors
-from headrace.lazy import jax, jax_core, jax_partial_eval
+from headrace.lazy import jax_core, jax_partial_eval
 from headrace.shapes import to_text
 
 # What checks look at may be no larger than this, in elements computed; more costs as much as copying variables.
@@ -20,14 +19,14 @@ _HEAVY = frozenset(
 )
 
 
-def cheap_checks(closed: Any) -> Callable[[Sequence[Any]], Any] | None:
-    """Returns a function that computes only the last result of a traced step, None if that takes much of the step.
+def cheap_checks(closed: Any) -> tuple[Any, list[int]] | None:
+    """Returns what computes only the last result of a traced step, None if that takes much of the step.
 
     Args:
       closed: The step, a ClosedJaxpr.
 
     Returns:
-      A function of the list of all the step's arguments.
+      A ClosedJaxpr, and which of the step's arguments it takes.
     """
     jaxpr = closed.jaxpr
     used = [False] * (len(jaxpr.outvars) - 1) + [True]
@@ -39,13 +38,7 @@ def cheap_checks(closed: Any) -> Callable[[Sequence[Any]], Any] | None:
         elements += sum(v.aval.size for v in eqn.outvars)
     if elements > _MOST_ELEMENTS:
         return None
-    function = jax.jit(jax_core.jaxpr_as_fun(jax_core.ClosedJaxpr(small, closed.consts)))
-    places = [i for i, is_used in enumerate(used_in) if is_used]
-
-    def run(arguments: Sequence[Any]) -> Any:
-        return function(*[arguments[i] for i in places])[0]
-
-    return run
+    return jax_core.ClosedJaxpr(small, closed.consts), [i for i, is_used in enumerate(used_in) if is_used]
 
 
 def _is_small_call(eqn: Any) -> bool:

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import Operation, Tensor
+from headrace.lazy import has_jax
 from headrace.passes.access import Late
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
+from headrace.runtime import background
 from headrace.runtime.context import Step
+from headrace.runtime.fingerprint import Describer, Indescribable
 from headrace.runtime.functions import NeedHost, NeedStatic
 from headrace.runtime.program import CheckFailed, Program
 from headrace.runtime.trace import can_lower, random_ops
@@ -21,6 +24,7 @@ __all__ = ["CheckFailed", "Cluster", "NeedStatic", "can_lower"]
 
 _SHAPES_REMEMBERED = 1000
 _COMPILING_S = 1.0  # what compiling a cluster takes, as long as none has been
+_IMPORT_S = 0.4  # what JAX takes to be imported
 
 
 class Cluster:
@@ -56,6 +60,18 @@ class Cluster:
         self._by_name = {t: i for i, t in enumerate(inputs)}
         self._variants = [t for t in inputs if t._dtype.name == "variant"]
         self.always_static = False
+        self.step_s: float | None = None  # how long a step took that interpreted it, if one did
+        self.jobs: dict[Any, background.Job] = {}  # programs that are being made in the background
+        self._fingerprint: str | None = None
+
+    def fingerprint(self) -> str:
+        """Returns what the cluster's nodes have in common with those of another process, '' if that can't be said."""
+        if self._fingerprint is None:
+            try:
+                self._fingerprint = Describer().cluster(self)
+            except Indescribable:
+                self._fingerprint = ""
+        return self._fingerprint
 
     def _refuse_host_lists(self, inputs: dict[Tensor, Any]) -> None:
         for t in self._variants:
@@ -131,17 +147,93 @@ class Cluster:
                     # Steps of other threads must not write what the trace looks at.
                     with step.state.lock:
                         program = Program(self, step, inputs)
+                        obtain(program, step.state.cache)
                     values = program.run(step, inputs)
                     self._programs[key] = program
-                    self._compiling_s = time.monotonic() - start
+                    self._compiling_s = max(time.monotonic() - start, program.cost.made)
                     return values
                 return program.run(step, inputs)
             except NeedStatic as need:
-                if need.tensor in self._by_name and need.tensor not in self.static:
-                    self.static.add(need.tensor)
+                if self._becomes_static(need):
                     key = None
                     continue
                 raise
+
+    def _becomes_static(self, need: NeedStatic) -> bool:
+        """Has programs specialised on an input from now on, if it is one that must be known."""
+        if need.tensor in self._by_name and need.tensor not in self.static:
+            self.static.add(need.tensor)
+            return True
+        return False
+
+    def find(self, step: Step, inputs: dict[Tensor, Any], key: Any) -> bool:
+        """Says whether there is a program for these inputs, on disk if not here.
+
+        Raises:
+          NeedStatic, NeedHost: Tracing is known to end so.
+        """
+        if key in self._programs:
+            return True
+        store = step.state.cache
+        if store is None or self._variants or not self.fingerprint():
+            return False
+        start = time.monotonic()
+        with step.state.lock:
+            program = Program(self, step, inputs)
+        on_disk = program.key()
+        if not has_jax():
+            facts = store.facts(on_disk)
+            if facts is None or (facts.get("step") or _IMPORT_S) < _IMPORT_S:
+                return False  # interpreting it once takes less than importing JAX
+        try:
+            if not program.load(store, on_disk):
+                return False
+        except NeedStatic as need:
+            if not self._becomes_static(need):
+                raise
+            return self.find(step, inputs, self.signature(inputs))
+        self._programs[key] = program
+        self._compiling_s = max(time.monotonic() - start, program.cost.made)
+        return True
+
+    def comes(self, step: Step, inputs: dict[Tensor, Any], key: Any) -> bool:
+        """Has a program made in the background; returns whether it is there.
+
+        Raises:
+          NeedStatic, NeedHost: What making it ended with.
+        """
+        if key in self._programs:
+            return True
+        job = self.jobs.get(key)
+        if job is None or job.is_lost:
+            if self._variants:
+                self._refuse_host_lists(inputs)
+            with step.state.lock:
+                program = Program(self, step, inputs)
+            self.jobs[key] = background.submit(program, step.state, obtain)
+            return False
+        if not job.done:
+            return False
+        del self.jobs[key]
+        if job.error is None:
+            self._programs[key] = job.program
+            self._compiling_s = max(job.seconds, job.program.cost.made)
+            return True
+        if isinstance(job.error, NeedStatic):
+            if self._becomes_static(job.error):
+                return self.comes(step, inputs, self.signature(inputs))
+            raise job.error
+        if isinstance(job.error, NeedHost):
+            raise job.error
+        # Anything else is met again, and dealt with, where the step can see it.
+        return True
+
+
+def obtain(program: Program, store: Any, stop: Callable[[], None] | None = None) -> None:
+    """Loads a program from disk or builds it."""
+    key = program.key() if store is not None else ""
+    if not key or not program.load(store, key):
+        program.build(store, key, stop)
 
 
 def one_op(op: Operation) -> Callable[[Step, list[Any]], Any]:

@@ -7,7 +7,7 @@ run, it is cut into host stages and clusters, and the clusters are compiled.
 
 from __future__ import annotations
 
-import os
+import math
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from headrace import errors
 from headrace.dtypes import resource
 from headrace.graph import Operation, Tensor
+from headrace.lazy import has_jax
 from headrace.passes.access import late_reads
 from headrace.passes.cut import stages
 from headrace.passes.prune import needed
@@ -32,27 +33,23 @@ from headrace.runtime.kernel import Kernel, needs_program
 from headrace.runtime.region_nodes import has_control_flow, rewrite
 from headrace.runtime.state import SessionState
 
-TIERS = ("auto", "interpret", "compile")
-
 _HEAVY_PROGRAMS = 24
 _SHAPES_REMEMBERED = 1000
 # Feeds of more shapes than these are likely to be of others in each step.
 _FEW_SHAPES = 3
+# A plan of fewer nodes than this is not looked up on disk before its first run, which takes no time anyway.
+_WORTH_LOOKING_UP = 12
+# Making a program in the background pays where it takes longer than this, and the interpreter gets on meanwhile.
+_LONG_S = 0.3
+_IMPORT_S = 0.5  # what JAX takes to be imported
+_FIRST_S, _NODE_S = 0.1, 0.01  # what a program takes to be made, and what each of its nodes adds
 # The body of a loop is compiled on its own once it has been interpreted for so long: most bodies never are, because
 # the whole loop is compiled in the next step.
 _WORTH_COMPILING_S = 0.5
 
 
-def tier_from_environment() -> str:
-    """Returns the tier policy that HEADRACE_TIER asks for: `auto`, `interpret` or `compile`.
-
-    Raises:
-      ValueError: The variable holds something else.
-    """
-    tier = os.environ.get("HEADRACE_TIER", "auto")
-    if tier not in TIERS:
-        raise ValueError(f"HEADRACE_TIER is one of {', '.join(TIERS)}, not {tier!r}")
-    return tier
+# How a cluster that has no program comes by one: now; in a thread, interpreted meanwhile; or only if it is on disk.
+_AT_ONCE, _IN_BACKGROUND, _LOOK_UP = "at once", "in the background", "look up"
 
 
 class _Instruction:
@@ -143,6 +140,7 @@ class Plan:
         self._static_edges: set[tuple[Operation, Operation]] = set()
         self._forced: set[Operation] = set()
         self._seen: dict[Any, float] = {}  # shapes of feeds -> how many seconds they have been interpreted
+        self._step_s = 0.0  # how long the newest interpreted step took
         self._fetch_slots = [self._slots[t] for t in wanted]
         self._reads_fetch = [t._dtype.is_ref for t in fetches]
         self._feed_slots = [self._slots[t] for t in feeds]
@@ -155,6 +153,7 @@ class Plan:
         # compile them all at once, even for a single run.
         programs = sum(needs_program(op) for op in self._rest)
         self._is_heavy = programs > _HEAVY_PROGRAMS
+        self._may_be_kept = state.cache is not None and len(self._rest) >= _WORTH_LOOKING_UP
 
     def _inputs(self, op: Operation) -> tuple[Tensor, ...]:
         return self._late.get(op, op._inputs)
@@ -185,10 +184,11 @@ class Plan:
         step.tier = self.tier
         step.defers = self._waiting
         try:
-            if self._compile_now(step, feed_values):
-                values = self._run_stages(step, feed_values)
+            how = self._how(step, feed_values, self.state.policies.compile_after)
+            if how:
+                values = self._run_stages(step, feed_values, how)
             else:
-                values = self._interpret(step, feed_values)
+                values = self._interpret_timed(step, feed_values)
         except BaseException:
             # Only the interpreter looks at all that may be wrong, so it goes on until a step has ended well.
             self._seen.pop(self._shapes, None)
@@ -226,13 +226,11 @@ class Plan:
         return self._call(step, arguments)
 
     def _call(self, step: Step, arguments: list[Any]) -> list[Any]:
-        if self._compile_now(step, arguments, _WORTH_COMPILING_S):
-            values = self._run_stages(step, arguments)
+        how = self._how(step, arguments, _WORTH_COMPILING_S)
+        if how and how != _LOOK_UP:
+            values = self._run_stages(step, arguments, _AT_ONCE)
         else:
-            start = time.monotonic()
-            values = self._interpret(step, arguments)
-            if self._shapes is not None:
-                self._seen[self._shapes] = self._seen.get(self._shapes, 0.0) + time.monotonic() - start
+            values = self._interpret_timed(step, arguments)
         out = []
         for slot, t in zip(self._fetch_slots, self.fetches, strict=True):
             v = values[slot]
@@ -242,25 +240,53 @@ class Plan:
             out.append(v)
         return out
 
-    def _compile_now(self, step: Step, feed_values: list[Any], worth_s: float = 0.0) -> bool:
-        """Says whether to compile, once interpreting feeds of these shapes took longer than `worth_s` seconds."""
+    def _how(self, step: Step, feed_values: list[Any], worth_s: float) -> str:
+        """Says how clusters without a program come by one, "" if the whole step is to be interpreted.
+
+        A plan is worth compiling once interpreting feeds of these shapes took longer than `worth_s` seconds.
+        """
         self._shapes = None
         if self.tier == "interpret" or self.only_interpret or not self.has_cluster_ops:
-            return False
+            return ""
         if step.deadline is not None and self._has_calls:
-            return False  # a compiled loop can't be stopped
+            return ""  # a compiled loop can't be stopped
         if self.tier == "compile" or self._is_heavy:
-            return True
+            return _AT_ONCE
         shapes = tuple([getattr(v, "shape", None) for v in feed_values])
         seen = self._seen.get(shapes)
         if seen is not None and seen >= worth_s:
-            return True
+            return self._where()
         if seen is None:
             if len(self._seen) > _SHAPES_REMEMBERED:
                 self._seen.clear()
             self._seen[shapes] = 0.0
+            if self._may_be_kept:
+                self._shapes = shapes
+                return _LOOK_UP
         self._shapes = shapes
-        return False
+        return ""
+
+    def _where(self) -> str:
+        """Says whether programs are made at once, or in the background while the interpreter goes on."""
+        background = self.state.policies.background
+        if background == "off" or self.state.closing.is_set:
+            return _AT_ONCE
+        if background == "on":
+            return _IN_BACKGROUND
+        takes = _FIRST_S + _NODE_S * len(self._rest) + (0.0 if has_jax() else _IMPORT_S)
+        return _IN_BACKGROUND if takes > _LONG_S and self._step_s < takes / 4 else _AT_ONCE
+
+    def _interpret_timed(self, step: Step, feed_values: list[Any]) -> list[Any]:
+        start = time.monotonic()
+        values = self._interpret(step, feed_values)
+        self._note(time.monotonic() - start)
+        return values
+
+    def _note(self, seconds: float) -> None:
+        """Notes how long interpreting a step, or a stage of it, took."""
+        self._step_s = seconds
+        if self._shapes is not None:
+            self._seen[self._shapes] = self._seen.get(self._shapes, 0.0) + seconds
 
     def _interpret(self, step: Step, feed_values: list[Any]) -> list[Any]:
         instructions = self._instructions
@@ -375,7 +401,7 @@ class Plan:
             out.append(Cluster(part, inputs, outputs, self._fed, self._late))
         return out
 
-    def _run_stages(self, step: Step, feed_values: list[Any]) -> list[Any]:
+    def _run_stages(self, step: Step, feed_values: list[Any], how: str) -> list[Any]:
         if self._stages is None:
             self._stages = self._cut()
             self._interpreted = {}
@@ -384,7 +410,6 @@ class Plan:
         for slot, v in zip(self._feed_slots, feed_values, strict=True):
             values[slot] = v
         slots = self._slots
-        varied = len(self._seen) > _FEW_SHAPES
         for i, stage in enumerate(stages):
             if type(stage) is not Cluster:
                 with np.errstate(all="ignore"):
@@ -394,14 +419,10 @@ class Plan:
                 continue
             inputs = {t: values[slots[t]] for t in stage.inputs}
             key = stage.signature(inputs)
-            if self.tier == "auto" and not self._is_heavy and not stage.worth_compiling(key, varied):
-                start = time.monotonic()
-                with np.errstate(all="ignore"):
-                    self._execute(self._instructions_of(stage), values, step)
-                stage.interpreted(key, time.monotonic() - start)
-                continue
+            results: dict[Tensor, Any] | None = None
             try:
-                results = stage.run(step, inputs, key)
+                if self._is_ready(stage, step, inputs, key, how):
+                    results = stage.run(step, inputs)
             except NeedStatic as need:
                 self._cut_before(need)
             except NeedHost as need:
@@ -418,15 +439,40 @@ class Plan:
             ) as e:  # whatever a lower rule stumbled over, the interpreter has rules of its own
                 self.only_interpret = f"{type(e).__name__}: {e}"
             else:
-                for t, v in results.items():
-                    values[slots[t]] = v
+                if results is None:
+                    start = time.monotonic()
+                    with np.errstate(all="ignore"):
+                        self._execute(self._instructions_of(stage), values, step)
+                    self._note(time.monotonic() - start)
+                    stage.interpreted(key, self._step_s)
+                else:
+                    for t, v in results.items():
+                        values[slots[t]] = v
                 continue
+            if self._stages is None and i == 0:
+                return self._run_stages(step, feed_values, how)  # nothing has happened yet
             # Nothing of this stage has happened. The interpreter does the rest of the step; where a value is at
             # fault, it finds the node and words the error.
             with np.errstate(all="ignore"):
                 self._execute(self._from_stage(stages, i), values, step)
             break
         return values
+
+    def _is_ready(self, stage: Cluster, step: Step, inputs: dict[Tensor, Any], key: Any, how: str) -> bool:
+        """Whether a cluster is run compiled in this step."""
+        if how == _LOOK_UP:
+            found = stage.find(step, inputs, key)
+            if found:
+                self._seen[self._shapes] = math.inf  # it has been worth it before
+            return found
+        if self._step_s:
+            stage.step_s = self._step_s
+        if self.tier == "auto" and not self._is_heavy:
+            if not stage.worth_compiling(key, len(self._seen) > _FEW_SHAPES):
+                return False
+            if how == _IN_BACKGROUND:
+                return stage.comes(step, inputs, key)
+        return True
 
     def _instructions_of(self, stage: Cluster) -> list[_Instruction]:
         """Returns a cluster's nodes as instructions for the interpreter."""

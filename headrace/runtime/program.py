@@ -3,23 +3,33 @@
 Variables come in as arguments and those written go out as results, their memory donated, so that updates happen in
 place. A step that finds a value which an op refuses must leave its variables as they were: where the checks hang on
 little of the step they are computed first, otherwise nothing is donated.
+
+A program is made in three parts: what it is for is noted from the inputs, which takes no time; then it is found on
+disk or built, which may happen in another thread; then it runs, any number of times.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from headrace import errors
-from headrace.graph import Operation, Tensor
+from headrace.graph import Tensor
 from headrace.lazy import jax, jax_core, jnp
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
+from headrace.runtime import compile_cache
 from headrace.runtime.checks import cheap_checks, refuse_absurd_sizes, without_last_result
 from headrace.runtime.context import Step
+from headrace.runtime.fingerprint import Indescribable, facts_of
+from headrace.runtime.functions import NeedHost, NeedStatic
 from headrace.runtime.summed_products import in_nodes
 from headrace.runtime.trace import STATIC_ELEMENTS, Trace
 
@@ -28,11 +38,52 @@ class CheckFailed(Exception):
     """A compiled step found a value that an op refuses."""
 
 
+@dataclass
+class Cost:
+    """What a program took, in seconds.
+
+    Attributes:
+      source: "compiled", or "disk" if it was found there.
+      trace: Calling the nodes' rules.
+      lower: Turning the trace into what XLA takes.
+      compile: XLA's own work.
+      load: Reading the program from disk.
+      made: What making it took, in the process that did.
+      runs: How many times it has run.
+      run: How long those runs took; until the results were there if `measured` says so.
+      measured: How many runs waited for their results.
+      bytes_in: What goes in, variables included.
+      bytes_out: What comes out, variables included.
+    """
+
+    source: str = "compiled"
+    trace: float = 0.0
+    lower: float = 0.0
+    compile: float = 0.0
+    load: float = 0.0
+    made: float = 0.0
+    runs: int = 0
+    run: float = 0.0
+    measured: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+
 class Program:
-    """A cluster compiled for inputs of certain shapes, certain static values and certain variables."""
+    """A cluster compiled for inputs of certain shapes, certain static values and certain variables.
+
+    Args:
+      cluster: The cluster.
+      step: A step of the session.
+      inputs: A value for each input.
+    """
+
+    # Whether runs wait for their results, so that the time they took can be told.
+    measures = False
 
     def __init__(self, cluster: Any, step: Step, inputs: dict[Tensor, Any]):
         self.cluster = cluster
+        self.cost = Cost()
         self.dynamic: list[Tensor] = []
         fixed: dict[Tensor, Any] = {}
         states: dict[VariableState, None] = {}
@@ -50,22 +101,167 @@ class Program:
         self._fixed = fixed
         self.states = [s for s in states if s.value is not None]
         self._all_states = list(states)
-        self._fetched: list[Any] = []
         self._streams: list[Any] = [step.state.stream(op) for op in cluster.random_ops]
         self.has_checks = False  # whether the step's last result says what was refused
         self._checks: Any = None  # says it before the step
-        self.messages: list[tuple[str, Any, Operation]] = []
+        self._checks_take: list[int] = []
+        self.messages: list[tuple[str, Any, str]] = []
         self.skips: list[int | None] = []  # None where the program says how far
         self.donated: list[VariableState] = []
         self.kept: list[VariableState] = []
         self.written: list[VariableState] = []
         self._known: dict[int, Any] = {}
+        self._places: list[int] = []
+        self._forms: dict[int, Any] = {}  # lists among the results -> how they are put together
+        self._is_endless = False
+        self._n_results = self._n_written = 0
         self._function: Any = None
-        self._build(step, inputs)
+        # Shapes and types only: the values may be others, or gone, by the time the program is built.
+        self._arguments: list[Any] = [inputs[t] for t in self.dynamic]
+        self._variables: list[Any] = [_form(s.value) for s in self.states]
+        if not cluster._variants:
+            self._arguments = [_form(v) for v in self._arguments]
 
-    def _build(self, step: Step, inputs: dict[Tensor, Any]) -> None:
+    # -- found on disk -----------------------------------------------------------------------------------------
+    def key(self) -> str:
+        """Returns the key under which the program may be kept on disk, '' if it can't be."""
+        cluster = self.cluster
+        fingerprint = cluster.fingerprint()
+        if not fingerprint or cluster._variants:
+            return ""
+        place = {s: i for i, s in enumerate(self._all_states)}
+        forms = dict(zip(self.dynamic, self._arguments, strict=True))
+        forms_of_states = dict(zip(self.states, self._variables, strict=True))
+        try:
+            parts = [fingerprint, facts_of(cluster)]
+        except Indescribable:
+            return ""
+        for t in cluster.inputs:
+            v = self._fixed.get(t)
+            if v is None:
+                parts.append(f"{forms[t].shape}{forms[t].dtype}")
+            elif isinstance(v, VariableState):
+                form = forms_of_states.get(v)
+                parts.append(f"v{place[v]} {None if form is None else (form.shape, str(form.dtype))}")
+            else:
+                parts.append(f"{v.dtype}{v.shape}{v.tobytes().hex() if v.dtype != object else v.tolist()}")
+        return compile_cache.step_key("\n".join(parts))
+
+    def load(self, store: Any, key: str) -> bool:
+        """Takes the program from disk if it is there; returns whether it was.
+
+        Raises:
+          NeedStatic, NeedHost: Tracing is known to end so.
+        """
+        start = time.monotonic()
+        entry = compile_cache.load_step(store, key)
+        if entry is None:
+            return False
+        found, programs = entry
+        ops = self.cluster.ops
+        need = found.get("need")
+        if need is not None:
+            kind, op, what = need
+            if kind == "host":
+                raise NeedHost(ops[op], what)
+            if kind == "input":
+                raise NeedStatic(self.cluster.inputs[what], ops[op])
+            raise NeedStatic(ops[what[0]]._outputs[what[1]], ops[op])
+        states = self._all_states
+        self._known = {i: states[v] if kind == "state" else v for i, (kind, v) in found["known"].items()}
+        self._places, self.skips, self.messages = found["places"], found["skips"], found["messages"]
+        self.has_checks, self._is_endless = found["has_checks"], found["is_endless"]
+        self._checks_take = found["checks_take"]
+        self.written = [states[i] for i in found["written"]]
+        self._share([states[i] for i in found["donated"]])
+        self._function = programs[0]
+        self._checks = programs[1] if len(programs) > 1 else None
+        self._measure_bytes(found["bytes_out"])
+        self.cost.source = "disk"
+        self.cost.made = found["made"]
+        self.cost.load = time.monotonic() - start
+        return True
+
+    def _save(self, store: Any, key: str, n_in: int, n_out: int, targets: set[str]) -> None:
+        place = {s: i for i, s in enumerate(self._all_states)}
+        if self._forms or not all(s in place for s in self.written):
+            return
+        known: dict[int, Any] = {}
+        for i, v in self._known.items():
+            if isinstance(v, VariableState):
+                if v not in place:
+                    return
+                known[i] = ("state", place[v])
+            else:
+                known[i] = ("value", v)
+        found = {
+            "known": known,
+            "places": self._places,
+            "skips": self.skips,
+            "messages": self.messages,
+            "has_checks": self.has_checks,
+            "is_endless": self._is_endless,
+            "checks_take": self._checks_take,
+            "written": [place[s] for s in self.written],
+            "donated": [place[s] for s in self.donated],
+            "bytes_out": self.cost.bytes_out,
+            "made": self.cost.made,
+        }
+        programs = [(self._function, n_in, n_out)]
+        if self._checks is not None:
+            programs.append((self._checks, len(self._checks_take), 1))
+        step_s = self.cluster.step_s
+        facts = {
+            "nodes": len(self.cluster.ops),
+            "took": round(self.cost.made, 3),
+            "step": None if step_s is None else round(step_s, 4),
+        }
+        compile_cache.save_step(store, key, found, programs, targets, **facts)
+
+    def _save_need(self, store: Any, key: str, need: NeedStatic | NeedHost) -> None:
+        """Keeps that tracing ends early, so that the next process cuts its plan there without trying."""
+        ops = {op: i for i, op in enumerate(self.cluster.ops)}
+        found: tuple[str, int, Any]
+        if isinstance(need, NeedHost):
+            if need.op not in ops:
+                return
+            found = "host", ops[need.op], str(need).partition(": ")[2]
+        else:
+            t, consumer = need.tensor, need.consumer
+            if consumer not in ops:
+                return
+            if t in self.cluster._by_name:
+                found = "input", ops[consumer], self.cluster._by_name[t]
+            elif t._op in ops:
+                found = "made", ops[consumer], (ops[t._op], t.value_index)
+            else:
+                return
+        compile_cache.save_step(store, key, {"need": found}, [], set())
+
+    # -- built -------------------------------------------------------------------------------------------------
+    def build(self, store: Any = None, key: str = "", stop: Callable[[], None] | None = None) -> None:
+        """Traces and compiles the program.
+
+        Args:
+          store: Where to keep it.
+          key: Under which key; '' for not at all.
+          stop: Raises if the program is not wanted any more; called now and then.
+
+        Raises:
+          NeedStatic: An operand inside has to be computed first; the plan must be cut there.
+          NeedHost: A node can't be part of a cluster.
+        """
+        try:
+            self._build(store, key, stop)
+        except (NeedStatic, NeedHost) as need:
+            if key:
+                self._save_need(store, key, need)
+            raise
+
+    def _build(self, store: Any, key: str, stop: Callable[[], None] | None) -> None:
         cluster, dynamic = self.cluster, self.dynamic
         order = self.states
+        start = time.monotonic()
 
         def traced(flat_arrays: Any, variables: Any, counters: Any) -> Any:
             env = dict(self._fixed)
@@ -75,13 +271,13 @@ class Program:
             trace = Trace(env, dict(incoming), counters, cluster._slots)
             trace.late = cluster.late
             trace.facts = cluster.facts()
-            trace.streams = step.state.stream
+            trace.stop = stop
             trace.sums, left_out = in_nodes(cluster.ops, cluster.outputs)
             trace.run([op for op in cluster.ops if op not in left_out])
             self._known = {}
             results: list[Any] = []
             places: list[int] = []
-            forms: dict[int, Any] = {}  # lists among the results -> how they are put together
+            forms: dict[int, Any] = {}
             given = {id(v) for v in variables} | {id(v) for v in flat_arrays}
             for i, t in enumerate(cluster.outputs):
                 v = trace.env[t]
@@ -100,73 +296,103 @@ class Program:
             self._is_endless = bool(trace.facts.get("endless"))
             new = [jnp.asarray(trace.values[s]) for s in self.written]
             new = [jnp.array(v, copy=True) if id(v) in given else v for v in new]
-            self.messages = [(m, e, op) for _, m, e, op in trace.checks]
+            self.messages = [(m, e, op.name) for _, m, e, op in trace.checks]
             oks = [jnp.all(ok) for ok, _, _, _ in trace.checks]
             consumed = [trace.consumed.get(op, 0) for op in cluster.random_ops]
             self.skips = [n if isinstance(n, int) else None for n in consumed]
             moved = [n for n in consumed if not isinstance(n, int)]
             return results, new, moved, jnp.stack(oks) if oks else None
 
-        arrays = [inputs[t] for t in dynamic]
+        arrays = self._arguments
         form: Any = None
         if cluster._variants:
-            arrays, form = jax.tree.flatten(arrays)
-        variables = [s.value for s in order]
-        counters = self._counters()
+            leaves, form = jax.tree.flatten(arrays)
+            arrays = [_form(v) for v in leaves]
+        arrays = [v.aval() for v in arrays]
+        variables = [v.aval() for v in self._variables]
+        counters = [_form(s).aval() for s in self._counters()]
         # One trace says which variables are written; the program proper is the traced one with those donated.
         closed = jax.make_jaxpr(traced)(arrays, variables, counters)
         refuse_absurd_sizes(closed.jaxpr)
         # Memory can be reused only by a value of the same size.
         new = closed.out_avals[len(self._places) : len(self._places) + len(self.written)]
-        written = {
-            s for s, v in zip(self.written, new, strict=True) if s in order and v.shape == s.value.shape
-        }
+        shapes = dict(zip(order, [v.shape for v in self._variables], strict=True))
+        written = {s for s, v in zip(self.written, new, strict=True) if s in shapes and v.shape == shapes[s]}
         self.has_checks = bool(self.messages)
-        self._checks = cheap_checks(closed) if self.has_checks and written else None
-        if self._checks is not None:
+        first = cheap_checks(closed) if self.has_checks and written else None
+        if first is not None:
             self.has_checks = False
             closed = without_last_result(closed)
-        flat_function = jax_core.jaxpr_as_fun(closed)
-        self.donated = [] if self.has_checks or self._is_endless else [s for s in order if s in written]
-        self.kept = [s for s in order if s not in set(self.donated)]
-        n_arrays = len(arrays)
-        position = {s: n_arrays + i for i, s in enumerate(order)}
-        n_flat = n_arrays + len(order)
+        self._share([] if self.has_checks or self._is_endless else [s for s in order if s in written])
+        avals = [*arrays, *variables, *counters]
+        self._measure_bytes(sum(v.size * v.dtype.itemsize for v in closed.out_avals))
+        donated = set(self.donated)
+        donate = tuple(len(arrays) + i for i, s in enumerate(order) if s in donated)
+        self.cost.trace = time.monotonic() - start
+        keeps = bool(key) and store is not None and not self._forms
+        self._function = self._compiled(closed, avals, donate, keeps)
+        if first is not None:
+            self._checks_take = first[1]
+            self._checks = self._compiled(first[0], [avals[i] for i in first[1]], (), keeps)
+        self.cost.made = time.monotonic() - start
+        if keeps:
+            targets = compile_cache.custom_calls(closed.jaxpr)
+            self._save(store, key, len(avals), len(closed.out_avals), targets)
 
-        def program(donated: Any, kept: Any, *rest: Any) -> Any:
-            flat: list[Any] = [None] * n_flat
-            flat[:n_arrays] = rest[:n_arrays]
-            for s, v in zip(self.donated, donated, strict=True):
-                flat[position[s]] = v
-            for s, v in zip(self.kept, kept, strict=True):
-                flat[position[s]] = v
-            flat.extend(rest[n_arrays:])
-            return flat_function(*flat)
+    def _compiled(self, closed: Any, avals: list[Any], donate: tuple[int, ...], keeps: bool) -> Any:
+        start = time.monotonic()
+        step = jax_core.jaxpr_as_fun(closed)
 
+        def headrace_step(*arguments: Any) -> Any:
+            return step(*arguments)
+
+        lowered = jax.jit(headrace_step, donate_argnums=donate).lower(*avals)
+        middle = time.monotonic()
+        with compile_cache.not_by_jax() if keeps else contextlib.nullcontext():
+            compiled = lowered.compile()
+        self.cost.lower += middle - start
+        self.cost.compile += time.monotonic() - middle
+        return compiled
+
+    def _share(self, donated: list[VariableState]) -> None:
+        """Notes which variables' memory the program may reuse."""
+        self.donated = donated
+        self.kept = [s for s in self.states if s not in set(donated)]
         self._n_results = len(self._places)
         self._n_written = len(self.written)
-        self._function = jax.jit(program, donate_argnums=(0,) if self.donated else ())
+
+    def _measure_bytes(self, out: int) -> None:
+        self.cost.bytes_in = sum(v.nbytes for v in (*self._arguments, *self._variables) if type(v) is _Form)
+        self.cost.bytes_out = out
 
     def _counters(self) -> list[Any]:
-        return [s.lanes() for s in self._streams]
+        return [s.state() for s in self._streams]
 
+    # -- running -----------------------------------------------------------------------------------------------
     def run(self, step: Step, inputs: dict[Tensor, Any]) -> dict[Tensor, Any]:
+        """Runs the program; see `Cluster.run`."""
         state = step.state
         arrays = [inputs[t] for t in self.dynamic]
         if self.cluster._variants:
             arrays = jax.tree.leaves(arrays)
+        start = time.perf_counter()
         with state.lock:
-            donated = self._values(self.donated)
-            kept = self._values(self.kept)
-            if donated and len({id(v) for v in donated} | {id(v) for v in kept}) < len(donated) + len(kept):
-                donated = [jnp.array(v, copy=True) for v in donated]
+            variables = self._values(self.states)
+            # Two variables may share memory, which can be given away only once.
+            if self.donated and len({id(v) for v in variables}) < len(variables):
+                given_away = set(self.donated)
+                variables = [
+                    jnp.array(v, copy=True) if s in given_away else v
+                    for s, v in zip(self.states, variables, strict=True)
+                ]
             counters = self._counters() if self._streams else ()
             if self._checks is not None:
-                self._refuse(self._checks([*arrays, *self._values(self.states), *counters]))
+                given = [*arrays, *variables, *counters]
+                self._refuse(self._checks(*[given[i] for i in self._checks_take])[0])
             if self._is_endless:
-                out = self._interruptible(step, donated, kept, *arrays, *counters)
+                out = self._interruptible(step, *arrays, *variables, *counters)
             else:
-                out = self._function(donated, kept, *arrays, *counters)
+                out = self._function(*arrays, *variables, *counters)
             n, w = self._n_results, self._n_written
             moved = iter(out[n + w :])
             if self.has_checks:
@@ -175,6 +401,12 @@ class Program:
                 stream.skip(int(next(moved)) if blocks is None else blocks)
             for s, v in zip(self.written, out[n : n + w], strict=True):
                 s.value = v
+        cost = self.cost
+        if Program.measures:
+            jax.block_until_ready(out)
+            cost.measured += 1
+        cost.runs += 1
+        cost.run += time.perf_counter() - start
         outputs = self.cluster.outputs
         values = {outputs[i]: v for i, v in self._known.items()}
         if not self._forms:
@@ -217,8 +449,8 @@ class Program:
     def _refuse(self, oks: Any) -> None:
         oks = np.asarray(oks)
         if not oks.all():
-            message, _, op = self.messages[int(np.argmin(oks))]
-            raise CheckFailed(f"{message} at {op.name}")
+            message, _, name = self.messages[int(np.argmin(oks))]
+            raise CheckFailed(f"{message} at {name}")
 
     @staticmethod
     def _values(states: list[VariableState]) -> list[Any]:
@@ -230,3 +462,23 @@ class Program:
                 v = s.value = jnp.array(v)
             values.append(v)
         return values
+
+
+class _Form(NamedTuple):
+    """The shape and type of a value, which is all that tracing looks at."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize  # type: ignore[no-any-return]
+
+    def aval(self) -> Any:
+        return jax.ShapeDtypeStruct(self.shape, self.dtype)
+
+
+def _form(value: Any) -> _Form:
+    if not hasattr(value, "dtype"):
+        value = np.asarray(value)
+    return _Form(tuple(value.shape), value.dtype)

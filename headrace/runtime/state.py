@@ -10,6 +10,7 @@ from headrace.passes.targets import origin
 from headrace.resources.manager import ResourceManager
 from headrace.resources.random import RandomState
 from headrace.resources.waiting import Closing
+from headrace.runtime.policies import Policies
 
 
 class SessionState:
@@ -19,8 +20,10 @@ class SessionState:
     several threads never see each other's half-finished writes. `closing` tells those who wait that the session closes.
     """
 
-    def __init__(self, resources: ResourceManager | None = None) -> None:
+    def __init__(self, resources: ResourceManager | None = None, policies: Policies | None = None) -> None:
         self.resources = resources or ResourceManager()
+        self.policies = policies or Policies()
+        self.cache = self.policies.store  # where compiled programs are kept, None for nowhere
         self.lock = threading.RLock()
         self.closing = Closing()
         self._streams: dict[Operation, RandomState] = {}

@@ -87,7 +87,7 @@ class Trace:
         self._counters = counters
         self._slots = slots
         self.late: Late = {}
-        self.streams: Callable[[Operation], Any] = lambda op: None
+        self.stop: Callable[[], None] | None = None  # raises if what is traced is not wanted any more
         # Shared with the traces of bodies. "endless": how long it runs isn't known, or very long; "room": how many
         # elements lists of unknown length get room for; a loop: the most iterations that it will be run for.
         self.facts: dict[Any, Any] = {}
@@ -97,16 +97,18 @@ class Trace:
     def random(self, op: Operation, blocks: int) -> tuple[Any, Any]:
         before = self.consumed.get(op, 0)
         self.consumed[op] = before + blocks
-        lanes = self._counters[self._slots[op]]
+        # The key is an operand, too: a program with the seeds of one session in it would be of no use to another.
+        state = self._counters[self._slots[op]]
+        lanes = state[:4]
         if type(before) is not int or before:
             lanes = advanced(lanes, before)
-        return self.streams(op).key, lanes
+        return state[4:], lanes
 
     def sub(self, values: dict[VariableState, Any], consumed: dict[Operation, Any]) -> Trace:
         """Returns a trace of a body, with variables and streams of its own."""
         sub = Trace(self.env, values, self._counters, self._slots)
         sub.consumed = consumed
-        sub.streams = self.streams
+        sub.stop = self.stop
         sub.facts = self.facts
         return sub
 
@@ -122,6 +124,8 @@ class Trace:
         """
         sums = self.sums
         for op in ops:
+            if self.stop is not None:
+                self.stop()
             if op in sums:
                 self.env[op._outputs[0]] = of_factors([(self.env[a], self.env[b]) for a, b in sums[op]])
             else:

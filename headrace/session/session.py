@@ -13,7 +13,8 @@ from headrace.export import export
 from headrace.graph import Graph, Operation, Tensor, get_default_graph, hooks, stack
 from headrace.resources.manager import ResourceManager
 from headrace.runtime.context import Step
-from headrace.runtime.plan import Plan, tier_from_environment
+from headrace.runtime.plan import Plan
+from headrace.runtime.policies import policies_of, use_threads
 from headrace.runtime.state import SessionState
 from headrace.session.fetches import Fetches, feed_pairs, feed_value
 from headrace.session.handles import HANDLE_OPS
@@ -57,9 +58,12 @@ class BaseSession:
         self._target = target
         self._soft_placement = bool(config is not None and config.allow_soft_placement)
         self._timeout_ms = config.operation_timeout_in_ms if config is not None else 0
-        self._state = SessionState(ResourceManager())
+        self._policies = policies_of(config)
+        if config is not None:
+            use_threads(config)
+        self._state = SessionState(ResourceManager(), self._policies)
         _managers.append(self._state.resources)
-        self._tier = tier_from_environment()
+        self._tier = self._policies.tier
         self._plans: dict[Any, Plan] = {}
         self._structure = self._graph._structure
         self._plan_lock = threading.Lock()
