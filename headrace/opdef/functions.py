@@ -13,12 +13,14 @@ CALLEES: dict[str, Callable[[Any], list[Function]]] = {}
 
 
 def called_functions(op: Any) -> list[Function]:
-    """Returns the functions that a node's attrs name, in the order of the attrs."""
+    """Returns the functions that a node's attrs name, in the order in which the op declares them."""
     special = CALLEES.get(op.type) or getattr(op.kind, "callees", None)
     if special is not None:
         return special(op)
     found: list[Function] = []
-    for value in op.attrs.values():
+    # A node from a file has its attrs in any order.
+    for name in op.kind.signature.attrs:
+        value = op.attrs.get(name)
         if type(value) is FuncRef:
             found.append(function_named(op._graph, value.name))
         elif type(value) is tuple and value and type(value[0]) is FuncRef:

@@ -108,3 +108,19 @@ def test_zeros_like_an_optional():
         with pytest.raises(tf.errors.InvalidArgumentError, match="zeros_like for unsupported dtype string"):
             session.run(raw.OptionalHasValue(raw.ZerosLike(raw.OptionalFromValue([tf.constant("a")]))))
         assert not session.run(raw.OptionalHasValue(raw.ZerosLike(raw.OptionalNone())))
+
+
+def test_the_order_of_a_nodes_attrs_does_not_matter():
+    """A file may have them in any order."""
+    tf.reset_default_graph()
+    x = tf.constant(1.5)
+    pred = tf.placeholder_with_default(True, [])
+    y = tf.cond(pred, lambda: x * x, lambda: -x)
+    z = tf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, z * x), (0, x))[1]
+    for t in (y, z):
+        node = t.op.inputs[0].op
+        items = list(node.attrs.items())
+        node.attrs.clear()
+        node.attrs.update(reversed(items))
+    with tf.Session() as session:
+        assert session.run([*tf.gradients(y, x), *tf.gradients(z, x)]) == [3.0, 13.5]
