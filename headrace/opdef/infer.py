@@ -207,6 +207,8 @@ def check_operands(op: Operation, values: Sequence[Any]) -> None:
 
 
 def _message(op: Operation, text: str, ctx: ShapeContext | None, dims: Sequence[Shape] | None = None) -> str:
+    if text.startswith("Invalid value in tensor used for shape"):
+        return text  # TensorFlow finds this before it asks the op
     if dims is None:
         dims = [t._dims for t in op._inputs]
     rows = ", ".join("?" if d is None else shapes.to_text(d) for d in dims)

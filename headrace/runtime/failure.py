@@ -46,6 +46,8 @@ def at_node(error: BaseException, op: Operation, operands: Sequence[Any] | None 
         if any(words in str(error) for words in _OUT_OF_MEMORY):
             cls = errors.ResourceExhaustedError
         message = str(error) if cls is not errors.UnknownError else f"{type(error).__name__}: {error}"
+        if cls is errors.ResourceExhaustedError:
+            message = f"OOM when allocating: {error}"
     else:
         return error  # KeyboardInterrupt and the like
     op = origin(op)

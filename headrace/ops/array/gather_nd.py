@@ -162,7 +162,7 @@ def _check_scatter(indices, updates, shape):
         invalid("Indices shape must have rank at least one. Found:" + shown(indices.shape))
     outer = indices.shape[:-1]
     depth = indices.shape[-1]
-    if not shape and (indices.size or updates.size):
+    if (not shape or 0 in shape) and (indices.size or updates.size):
         invalid("Indices and updates specified for empty output shape")
     if depth > len(shape):
         invalid(
@@ -214,8 +214,15 @@ def _scatter_lower(output, indices, updates, how, ctx):
     return at.add(updates) if how == "add" else at.add(-updates)
 
 
+def _check_sizes(shape):
+    for d in shape:
+        if d < 0:
+            invalid(f"Dimension {int(d)} must be >= 0")
+
+
 @ScatterNd.host
 def scatter_nd_host(indices, updates, shape):
+    _check_sizes(shape)
     output = np.zeros(tuple(int(d) for d in shape), updates.dtype)
     if updates.dtype == object:
         output.fill(b"")
@@ -224,6 +231,7 @@ def scatter_nd_host(indices, updates, shape):
 
 @ScatterNd.lower(static="shape")
 def scatter_nd_lower(indices, updates, shape, *, ctx):
+    _check_sizes(shape)
     output = jnp.zeros(tuple(int(d) for d in shape), updates.dtype)
     return _scatter_lower(output, indices, updates, "add", ctx)
 

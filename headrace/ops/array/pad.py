@@ -218,6 +218,10 @@ def _fold_margins(dy, rows, mode, xp):
     for axis, (b, a) in enumerate(rows):
         dy = xp.moveaxis(dy, axis, 0)
         n = dy.shape[0] - b - a
+        if max(b, a) + skip > n:
+            if skip:
+                invalid(f"paddings must be less than the output dimension size: {b}, {a} not less than {n}")
+            invalid(f"paddings must be no greater than the output dimension size: {b}, {a} greater than {n}")
         inner, before, after = dy[b : b + n], dy[:b][::-1], dy[b + n :][::-1]
         rest = [(0, 0)] * (dy.ndim - 1)
         inner = inner + xp.pad(before, [(skip, n - skip - b), *rest]) if b else inner

@@ -96,7 +96,10 @@ def reverse_shape(tensor, dims):
 
 def _reverse(tensor, dims, xp):
     if len(dims) != tensor.ndim:
-        invalid(f"'dims' must have {tensor.ndim} elements, but it has {len(dims)}")
+        invalid(
+            "'dims' must have the same number of values as 'input' has dimensions. "
+            f"'input' has {tensor.ndim}'dims' has {len(dims)} values"
+        )
     return xp.flip(tensor, [i for i, d in enumerate(dims) if d])
 
 

@@ -111,7 +111,7 @@ def _check_block(input, block_shape, pairs):
     if input.ndim < n + 1:
         invalid(f"input rank should be >= {n + 1} instead of {input.ndim}")
     if pairs.shape != (n, 2):
-        invalid(f"paddings should have shape [{n}, 2] instead of {list(pairs.shape)}")
+        invalid(f"paddings should have shape [{n}, 2] instead of [{','.join(map(str, pairs.shape))}]")
     for i, b in enumerate(block_shape):
         if b < 1:
             invalid(f"All values in block_shape must be positive, got value, {int(b)} at index {i}.")

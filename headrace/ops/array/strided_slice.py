@@ -10,6 +10,7 @@ from headrace.lazy import jnp, lax
 from headrace.opdef import constant_as_shape, constant_node, constant_value, export, export_value, op, raw
 from headrace.opdef.nodes import ones_like, shape_of
 from headrace.ops.array import slicing
+from headrace.ops.array.failing import invalid, shown
 from headrace.ops.array.pack import stack
 
 export_value("newaxis", None)
@@ -158,9 +159,16 @@ def strided_slice_grad_shape(shape, begin, end, strides, dy, *, ctx):
     return ctx.as_shape("shape")
 
 
+def _check_dy(dy, plan):
+    """Refuses a gradient that is not of the slice's shape."""
+    if tuple(dy.shape) != tuple(plan.final):
+        invalid(f"shape of dy was {shown(dy.shape)} instead of {shown(plan.final)}")
+
+
 @StridedSliceGrad.host
 def strided_slice_grad_host(shape, begin, end, strides, dy, **masks):
     plan = planned(tuple(int(d) for d in shape), begin, end, strides, masks)
+    _check_dy(dy, plan)
     out = np.zeros(tuple(int(d) for d in shape), dy.dtype)
     out[slicing.slices(plan.index)] = dy.reshape(plan.processed)
     return out
@@ -170,6 +178,7 @@ def strided_slice_grad_host(shape, begin, end, strides, dy, **masks):
 def strided_slice_grad_lower(shape, begin, end, strides, dy, **masks):
     dims = tuple(int(d) for d in shape)
     plan = planned(dims, begin, end, strides, masks)
+    _check_dy(dy, plan)
     dy = jnp.reshape(dy, plan.processed)
     padding = []
     reversed_axes = []

@@ -24,7 +24,7 @@ PrintV2 = op("""
 """)  # fmt: skip
 
 
-_STREAMS = ("stdout", "stderr", "log(info)", "log(warning)", "log(error)")
+_OUTPUTS = ("stdout", "stderr", "log(info)", "log(warning)", "log(error)")
 
 
 @PrintV2.shape
@@ -36,8 +36,8 @@ def print_v2_shape(input):
 
 @PrintV2.host
 def print_v2_host(input, *, output_stream, end):
-    if not (output_stream in _STREAMS or output_stream.startswith("file://")):
-        invalid(f"Unknown output stream: {output_stream}, Valid streams are: {' '.join(_STREAMS)}")
+    if not (output_stream in _OUTPUTS or output_stream.startswith("file://")):
+        invalid(f"Unknown output stream: {output_stream}, Valid streams are: {' '.join(_OUTPUTS)}")
     text = bytes(input[()]).decode("utf-8", "backslashreplace")
     if output_stream.startswith("file://"):
         with open(output_stream.removeprefix("file://"), "a", encoding="utf-8") as file:

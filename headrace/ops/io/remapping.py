@@ -9,7 +9,7 @@ from headrace.formats import bundle
 from headrace.opdef import op, raw
 from headrace.opdef.strings import invalid, text
 from headrace.platform.file_io import FileIO
-from headrace.shapes import with_rank
+from headrace.shapes import to_text, with_rank
 
 GenerateVocabRemapping = op("""
     GenerateVocabRemapping(new_vocab_file: string, old_vocab_file: string) -> (remapping: int64, num_present: int32)
@@ -63,6 +63,9 @@ def generate_vocab_remapping_shape(new_vocab_file, old_vocab_file, *, num_new_vo
 def generate_vocab_remapping_host(
     new_vocab_file, old_vocab_file, *, new_vocab_offset, num_new_vocab, old_vocab_size
 ):
+    for which, file in (("new", new_vocab_file), ("old", old_vocab_file)):
+        if file.ndim:
+            invalid(f"{which}_vocab_file should be a single string, but got {to_text(file.shape)}")
     for which, path in (("new", text(new_vocab_file)), ("old", text(old_vocab_file))):
         if not path:
             invalid(f"{which} vocab filename cannot be empty.")

@@ -28,7 +28,7 @@ def bincount_shape(arr, size, weights, *, ctx):
     if n is None:
         return (None,)
     if n < 0:
-        raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {n}")
+        raise ValueError(f"size ({n}) must be non-negative")
     return (int(n),)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from headrace.ops.math.binary import broadcasting
 from headrace.ops.math.broadcasting import reducers
 from headrace.ops.math.building import after, scalar, zeros_like
 from headrace.ops.math.unary import REAL, unary, waits
+from headrace.shapes import to_text
 
 jax_special: Any = LazyModule("jax.scipy.special")
 
@@ -137,7 +139,11 @@ def _zeta_host(x: Any, q: Any) -> Any:
 
 
 def _zeta_lower(x: Any, q: Any) -> Any:
-    return _zeta_edges(jnp, *jnp.broadcast_arrays(x, q), lax.zeta)
+    def inside(x: Any, q: Any) -> Any:
+        # Of a large power the first term is all there is, and the products in XLA's series are NaN.
+        return jnp.where((x > 1000) & (q > 0), q**-x, lax.zeta(jnp.minimum(x, 1000), q))
+
+    return _zeta_edges(jnp, *jnp.broadcast_arrays(x, q), inside)
 
 
 def _polygamma_host(a: Any, x: Any) -> Any:
@@ -261,9 +267,12 @@ def _betainc_edges(xp: Any, a: Any, b: Any, x: Any, value: Any) -> Any:
 
 @Betainc.host
 def betainc_host(a, b, x):
-    sizes = {v.shape for v in (a, b, x) if v.ndim}
-    if len(sizes) > 1:
-        raise InvalidArgumentError(None, None, "Shapes of a, b and x are inconsistent")
+    for (first, p), (second, q) in itertools.combinations({"a": a, "b": b, "x": x}.items(), 2):
+        if p.ndim and q.ndim and p.shape != q.shape:
+            shown = f"{to_text(p.shape)} vs. {to_text(q.shape)}"
+            raise InvalidArgumentError(
+                None, None, f"Shapes of {first} and {second} are inconsistent: {shown}"
+            )
     return _betainc_edges(np, a, b, x, scipy_special.betainc(a, b, x)).astype(a.dtype)
 
 

@@ -22,7 +22,7 @@ BiasAdd = op("""
 
 @BiasAdd.shape
 def bias_add_shape(value, bias, *, data_format="NHWC"):
-    with_rank_at_least(value, 2)
+    with_rank_at_least(value, 3 if data_format == "NCHW" else 2)
     (channels,) = with_rank(bias, 1)
     if value is None:
         return None

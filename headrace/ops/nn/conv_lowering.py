@@ -118,6 +118,8 @@ class Convolution:
         if self.is_whole:
             flat = matmul(x.reshape(self.input_shape[0], -1), w.reshape(-1, self.filter_shape[-1]))
             return flat.reshape(self.output_shape)
+        if self.groups == 1 and any(n < k for n, k in zip(self.sizes, self.kernel, strict=True)):
+            return self._by_places(x, w)
         return self._general(x, w)
 
     def _general(self, x: Any, w: Any) -> Any:
@@ -134,6 +136,65 @@ class Convolution:
             x,
             w,
         )
+
+    # -- windows larger than the image --------------------------------------------------------------------
+    # XLA's CPU convolutions fall back to plain loops, a hundred times slower, where what they slide the window over is
+    # smaller than the window.
+
+    def _by_places(self, x: Any, w: Any) -> Any:
+        """Returns the convolution as a product of the filter with the pixels that it meets at each place."""
+        x = self._channels_last(x)
+        config = [(0, 0, 0), *((a, b, 0) for a, b in self.pads), (0, 0, 0)]
+        x = lax.pad(x, jnp.zeros((), x.dtype), config)
+        parts = []
+        for at in np.ndindex(*self.kernel):
+            index = [slice(None)] * x.ndim
+            for i, (k, d, s, n) in enumerate(
+                zip(at, self.dilations, self.strides, self.outputs, strict=True), start=1
+            ):
+                index[i] = slice(k * d, k * d + (n - 1) * s + 1, s)
+            parts.append(x[tuple(index)])
+        seen = jnp.concatenate(parts, axis=-1)
+        y = matmul(seen.reshape(-1, seen.shape[-1]), w.reshape(-1, self.filter_shape[-1]))
+        return self._back(y.reshape(*seen.shape[:-1], self.filter_shape[-1]))
+
+    def _folded(self, w: Any, dy: Any) -> Any:
+        """Returns the gradient of the input as the sum of what each element of the window adds to it."""
+        dy = self._channels_last(dy)
+        filters = w.reshape(-1, self.filter_shape[-1])
+        parts = matmul(dy.reshape(-1, dy.shape[-1]), filters.T)
+        parts = parts.reshape(*dy.shape[:-1], *self.kernel, self.filter_shape[-2])
+        rank = len(self.kernel)
+        # Along an axis where the window stands at one place only, its elements are the image's.
+        whole = [
+            n == 1 and d == 1 and k == m + a + b
+            for n, k, d, m, (a, b) in zip(
+                self.outputs, self.kernel, self.dilations, self.sizes, self.pads, strict=True
+            )
+        ]
+        steps = [1 if is_whole else k for k, is_whole in zip(self.kernel, whole, strict=True)]
+        total: Any = None
+        for at in np.ndindex(*steps):
+            index: list[Any] = [slice(None)]
+            config = [(0, 0, 0)]
+            for k, d, s, n, m, (a, b), is_whole in zip(
+                at, self.dilations, self.strides, self.outputs, self.sizes, self.pads, whole, strict=True
+            ):
+                index.append(0 if is_whole else slice(None))
+                before = k * d
+                config.append(
+                    (0, 0, 0) if is_whole else (before, m + a + b - before - ((n - 1) * s + 1), s - 1)
+                )
+            index += [slice(None) if is_whole else k for k, is_whole in zip(at, whole, strict=True)]
+            part = parts[tuple(index)]
+            # Axes of the window that are taken whole stand behind the places; they belong in their order.
+            order = [i for i, is_whole in enumerate(whole) if not is_whole]
+            order += [i for i, is_whole in enumerate(whole) if is_whole]
+            part = jnp.moveaxis(part, [1 + j for j in range(rank)], [1 + i for i in order])
+            part = lax.pad(part, jnp.zeros((), part.dtype), [*config, (0, 0, 0)])
+            total = part if total is None else total + part
+        index = [slice(None), *(slice(a, a + m) for m, (a, _) in zip(self.sizes, self.pads, strict=True))]
+        return self._back(total[tuple(index)])
 
     # -- windows of one element ---------------------------------------------------------------------------
 
@@ -171,6 +232,8 @@ class Convolution:
         if self.is_whole:
             dx = matmul(dy.reshape(dy.shape[0], -1), w.reshape(-1, self.filter_shape[-1]).T)
             return dx.reshape(self.input_shape)
+        if self.groups == 1 and any(n < k for n, k in zip(self.outputs, self.kernel, strict=True)):
+            return in_float32(self._folded, w, dy)
         return in_float32(
             lambda w, dy: jax.linear_transpose(
                 lambda x: self._general(x, w), jax.ShapeDtypeStruct(self.input_shape, dy.dtype)

@@ -61,6 +61,10 @@ def windows_of(shape, ksize, strides, padding, data_format):
     """Returns the Windows of a pooling, checked."""
     for what, sizes in (("Stride", strides), ("Filter", ksize)):
         for n in sizes:
+            if n == 0 and what == "Filter":
+                raise InvalidArgumentError(
+                    None, None, f"Sliding window ksize for dimension {tuple(sizes).index(0)} was zero."
+                )
             if n <= 0:
                 raise InvalidArgumentError(None, None, f"{what} must be > 0, but got {n}")
     windows = Windows(shape, ksize, strides, padding)

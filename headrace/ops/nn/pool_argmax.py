@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from headrace.errors import UnimplementedError
+from headrace.errors import InvalidArgumentError, UnimplementedError
 from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.nn import pool_lowering as lowering
@@ -97,14 +97,27 @@ def max_pool_grad_with_argmax_lower(input, grad, argmax, *, ksize, strides, incl
     check_same("argmax", argmax.shape, grad.shape)
     size = math.prod(input.shape)
     places = _in_batch(argmax, input.shape, include_batch_in_index)
-    ctx.check(((places >= 0) & (places < size)).all(), "Invalid argmax index, it is outside of the input")
+    ctx.check(((places >= 0) & (places < size)).all(), "argmax is outside of the input")
     return jnp.zeros(size, grad.dtype).at[places.reshape(-1)].add(grad.reshape(-1)).reshape(input.shape)
 
 
-def _in_batch(argmax, shape, included):
+@MaxPoolGradWithArgmax.host
+def max_pool_grad_with_argmax_host(input, grad, argmax, *, ksize, strides, include_batch_in_index):
+    if ksize[0] != 1 or strides[0] != 1:
+        raise UnimplementedError(None, None, "Pooling is not yet supported on the batch dimension.")
+    check_same("argmax", argmax.shape, grad.shape)
+    places = _in_batch(argmax, input.shape, include_batch_in_index, np)
+    if ((places < 0) | (places >= input.size)).any():  # TensorFlow 1.15 dies of it
+        raise InvalidArgumentError(None, None, "argmax is outside of the input")
+    out = np.zeros(input.size, grad.dtype)
+    np.add.at(out, places.reshape(-1), grad.reshape(-1))
+    return out.reshape(input.shape)
+
+
+def _in_batch(argmax, shape, included, xp=None):
     if included:
         return argmax
-    first = jnp.arange(shape[0], dtype=argmax.dtype) * math.prod(shape[1:])
+    first = (xp or jnp).arange(shape[0], dtype=argmax.dtype) * math.prod(shape[1:])
     return argmax + first.reshape(-1, 1, 1, 1)
 
 

@@ -50,7 +50,7 @@ def top_k_v2_shape(input, k, *, ctx):
     with_rank(k, 0)
     value = ctx.constant("k")
     if value is not None and value < 0:
-        raise ValueError(f"Need k >= 0, got {value}")
+        raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {value}")
     return _shape(input, None if value is None else int(value))
 
 

@@ -45,7 +45,8 @@ def parse_tensor_host(serialized, *, out_type):
     try:
         message = proto.TensorProto.FromString(serialized.item())
     except Exception:
-        invalid("Could not parse `serialized` as TensorProto")
+        shown = serialized.item().decode("utf-8", "backslashreplace")
+        invalid(f"Could not parse `serialized` as TensorProto: '{shown}'")
     found, wanted = as_dtype(message.dtype), as_dtype(out_type)
     if found is not wanted:
         names = [_SPELT.get(t.name, t.name) for t in (found, wanted)]

@@ -45,6 +45,9 @@ def _shape(value, *, pooling_ratio):
     n, rows, columns, depth = with_rank(value, 4)
     if min(pooling_ratio) <= 0:
         raise ValueError(f"pooling_ratio cannot be smaller than 1, got: {min(pooling_ratio)}")
+    for i, ratio in ((1, pooling_ratio[1]), (2, pooling_ratio[2])):
+        if not math.isfinite(ratio):
+            raise ValueError(f"Size computed for dim {i} is negative: {-(2**63)}")
     rows, columns = _size(rows, pooling_ratio[1]), _size(columns, pooling_ratio[2])
     # One place more than there are windows; TensorFlow's static shapes say one too few.
     ends = [(None if m is None else m + 1,) for m in (rows, columns)]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from headrace.lazy import lax
+from headrace.shapes import to_text
 
 BLOCK_WORDS = 4
 
@@ -68,7 +69,12 @@ def state_from_stateless_seed(seed: Any, xp: Any = np) -> tuple[Any, Any]:
     Returns:
       A uint32[2] key and a uint32[4] counter: one Philox block of the seed, so that similar seeds give
       unrelated streams.
+
+    Raises:
+      ValueError: The seed is of another shape.
     """
+    if tuple(seed.shape) != (2,):
+        raise ValueError(f"seed must have shape [2], not {to_text(tuple(seed.shape))}")
     halves = xp.asarray(seed).astype(np.int64).astype(np.uint64)
     low, high = (halves & np.uint64(_LOW)).astype(np.uint32), (halves >> np.uint64(32)).astype(np.uint32)
     mixed = blocks(np.array(_SCRAMBLE_KEY, np.uint32), xp.stack([low, high], axis=-1).reshape(4), 1, xp)[0]

@@ -7,7 +7,7 @@ import numpy as np
 from headrace import shapes
 from headrace.opdef import export, op, raw
 from headrace.opdef.strings import flat, invalid, strings
-from headrace.shapes import unchanged
+from headrace.shapes import to_text, unchanged
 
 StringLength = op("""
     StringLength(input: string) -> (output: int32)
@@ -56,7 +56,10 @@ def substr_shape(input, pos, len):
 @Substr.host
 def substr_host(input, pos, len, *, unit):
     whole = unit in ("BYTE", b"BYTE")
-    shape = np.broadcast_shapes(input.shape, pos.shape)
+    try:
+        shape = np.broadcast_shapes(input.shape, pos.shape)
+    except ValueError:
+        invalid(f"Incompatible shapes: {to_text(input.shape)} vs. {to_text(pos.shape)}")
     texts = flat(np.broadcast_to(input, shape))
     places = np.broadcast_to(pos, shape).ravel().tolist()
     lengths = np.broadcast_to(len, shape).ravel().tolist()
