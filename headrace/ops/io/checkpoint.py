@@ -10,7 +10,7 @@ import numpy as np
 from headrace import errors
 from headrace.formats import bundle, slices
 from headrace.opdef import op, raw
-from headrace.shapes import scalar
+from headrace.shapes import scalar, to_text, with_rank
 
 SaveV2 = op("""
     SaveV2(prefix: string, tensor_names: string, shape_and_slices: string, tensors: dtypes) -> ()
@@ -82,10 +82,48 @@ def static_part(spec):
     return None if part is None else tuple(n for _, n in part)
 
 
+def _check_names(prefix, tensor_names, shape_and_slices):
+    """Checks the shapes of what RestoreV2 begins with."""
+    with_rank(prefix, 0)
+    [names] = with_rank(tensor_names, 1)
+    [specs] = with_rank(shape_and_slices, 1)
+    if None not in (names, specs) and names != specs:
+        raise ValueError(
+            f"Dimension 0 in both shapes must be equal, but are {names} and {specs}. "
+            f"Shapes are [{names}] and [{specs}]."
+        )
+
+
+def _check_vectors(names, specs):
+    if names.ndim != 1 or specs.ndim != 1:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "Input tensor_names and shape_and_slices should be an 1-D tensors, got "
+            f"{to_text(names.shape)} and {to_text(specs.shape)} instead.",
+        )
+    if len(names) != len(specs):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"tensor_names and shape_and_slices have different number of elements: {len(names)} vs. {len(specs)}",
+        )
+
+
+@SaveV2.shape
+def save_shape(prefix, tensor_names, shape_and_slices, tensors):
+    with_rank(prefix, 0)
+    for [count] in (with_rank(tensor_names, 1), with_rank(shape_and_slices, 1)):
+        if count not in (None, len(tensors)):
+            raise ValueError(f"Dimension must be {len(tensors)} but is {count}")
+    return []
+
+
 @SaveV2.host
 def save_host(prefix, tensor_names, shape_and_slices, tensors):
+    _check_vectors(tensor_names, shape_and_slices)
     names, specs = texts_of(tensor_names), texts_of(shape_and_slices)
-    if not len(names) == len(specs) == len(tensors):
+    if len(names) != len(tensors):
         raise errors.InvalidArgumentError(
             None,
             None,
@@ -135,7 +173,10 @@ RestoreV2 = op("""
 
 @RestoreV2.shape
 def restore_shape(prefix, tensor_names, shape_and_slices, *, dtypes, ctx):
+    _check_names(prefix, tensor_names, shape_and_slices)
     specs = ctx.constant("shape_and_slices")
+    if specs is not None and len(specs) != len(dtypes):
+        raise ValueError("The number of shape_and_slice doesn't match tensor outputs.")
     out = []
     for i in range(len(dtypes)):
         spec = None if specs is None else specs.ravel()[i].decode()
@@ -145,6 +186,15 @@ def restore_shape(prefix, tensor_names, shape_and_slices, *, dtypes, ctx):
 
 @RestoreV2.host
 def restore_host(prefix, tensor_names, shape_and_slices, *, dtypes):
+    _check_vectors(tensor_names, shape_and_slices)
+    if len(tensor_names) != len(dtypes):
+        raise errors.InvalidArgumentError(
+            None, None, f"Got {len(tensor_names)} tensor names, but {len(dtypes)} expected dtypes."
+        )
+    if prefix.size != 1:
+        raise errors.InvalidArgumentError(
+            None, None, f"Input prefix should have a single element, got {prefix.size} instead."
+        )
     reader = slices.open_checkpoint(prefix.item().decode())
     known = reader.entries()
     out = []
