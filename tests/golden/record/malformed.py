@@ -10,6 +10,7 @@ import pathlib
 import resource
 import signal
 import sys
+import tempfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
@@ -35,6 +36,7 @@ def alone(source, unknown):
         os.close(reader)
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
         signal.alarm(20)
+        os.chdir(tempfile.mkdtemp())
         found = malformed_calls.outcome(tf, tf.raw_ops, source, unknown, _Nothing)
         with os.fdopen(writer, "w") as stream:
             json.dump(found, stream)
