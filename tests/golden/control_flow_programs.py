@@ -290,6 +290,136 @@ def loop_gradient_growing(tf):
     return [y, *tf.gradients(y, x)], steps
 
 
+def loop_gradient_slices(tf):
+    n, _, steps = _counted(tf)
+    table = tf.Variable(np.arange(6.0, dtype=np.float32).reshape(3, 2), use_resource=True)
+    y = _repeated(tf, n, tf.zeros([2]), lambda i, a: a + tf.gather(table, i % 2) ** 2)
+    return [y, tf.convert_to_tensor(tf.gradients(y, table)[0])], [{n: step[n]} for step in steps if step[n]]
+
+
+def loop_gradient_custom(tf):
+    n, x, steps = _counted(tf)
+
+    @tf.custom_gradient
+    def square(a):
+        return a * a, lambda dy: dy * 7
+
+    y = _repeated(tf, n, x, lambda i, a: square(a) + 0.1)
+    return [y, *tf.gradients(y, x)], steps
+
+
+def loop_gradient_stopped(tf):
+    n, x, steps = _counted(tf)
+    y = _repeated(tf, n, x, lambda i, a: a * tf.stop_gradient(a) + x)
+    return [y, *tf.gradients(y, x), *tf.gradients(y * x, [x, y], stop_gradients=[y])], steps
+
+
+def loop_gradient_limited(tf):
+    n, x, steps = _counted(tf)
+    y = _repeated(tf, n, x, lambda i, a: tf.sin(a) * x, maximum_iterations=2)
+    return [y, *tf.gradients(y, x)], steps
+
+
+def branch_gradient_slices(tf):
+    pred, _, steps = _ab(tf)
+    table = tf.Variable(np.arange(6.0, dtype=np.float32).reshape(3, 2), use_resource=True)
+    y = tf.cond(pred, lambda: tf.gather(table, [0, 0, 1]) * 2, lambda: table * table)
+    return [y, tf.convert_to_tensor(tf.gradients(y, table)[0])], [{pred: step[pred]} for step in steps]
+
+
+def array_written_in_a_loop(tf):
+    n, x, steps = _counted(tf)
+    rows = tf.TensorArray(tf.float32, n, element_shape=[2])
+    rows = tf.while_loop(lambda i, _: i < n, lambda i, r: (i + 1, r.write(i, x * x)), (0, rows))[1]
+    y = tf.reduce_sum(rows.stack(), 0)
+    return [y, rows.size(), *tf.gradients(y, x)], [step for step in steps if step[n]]
+
+
+def array_read_in_a_loop(tf):
+    x = tf.placeholder(tf.float32, [3])
+    rows = tf.TensorArray(tf.float32, 3, clear_after_read=False).unstack(x)
+    y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * rows.read(i) + rows.read(0)), (0, 1.0))[1]
+    return [y, *tf.gradients(y, x)], [{x: [1.0, 2.0, 3.0]}, {x: [0.5, 0.0, -1.0]}]
+
+
+def sequences_of_all_lengths(tf):
+    """A recurrent net over sequences of 0, 1, 2 and 3 steps."""
+    x = tf.placeholder(tf.float32, [4, 3, 2])
+    weights = tf.constant_initializer(np.linspace(-1.0, 1.0, 20).reshape(5, 4))
+    with tf.variable_scope("net", initializer=weights):
+        cell = tf.nn.rnn_cell.BasicLSTMCell(1)
+        y, state = tf.nn.dynamic_rnn(cell, tf.concat([x, x], 2), [0, 1, 2, 3], dtype=tf.float32)
+    return [y, state.h, *tf.gradients(tf.reduce_sum(y * y), x)], [
+        {x: np.linspace(-2, 1, 24).reshape(4, 3, 2)}
+    ]
+
+
+def _tallied(tf, v, value):
+    """A value that leaves a trace of having been computed."""
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        return tf.identity(value)
+
+
+def unused_result_of_a_branch(tf):
+    pred, x, steps = _ab(tf)
+    v = tf.Variable(0.0)
+    a, _ = tf.cond(pred, lambda: (x + 1, _tallied(tf, v, x)), lambda: (_tallied(tf, v, x), x))
+    with tf.control_dependencies([a]):
+        return [a, tf.identity(v.read_value())], steps
+
+
+def unused_variable_of_a_loop(tf):
+    n = tf.placeholder(tf.int32, [])
+    v = tf.Variable(0.0)
+    i, _, c = tf.while_loop(
+        lambda i, b, c: i < n,
+        lambda i, b, c: (i + 1, _tallied(tf, v, b), c + 1),
+        (0, 0, 0),
+        parallel_iterations=1,
+    )
+    with tf.control_dependencies([i]):
+        return [i, c, tf.identity(v.read_value())], [{n: k} for k in (0, 3, 1)]
+
+
+def unused_condition_of_another(tf):
+    """The second branch's predicate comes out of the first one."""
+    pred, x, steps = _ab(tf)
+    v = tf.Variable(0.0)
+    go, _ = tf.cond(pred, lambda: (x[0] > 1.0, _tallied(tf, v, 1.0)), lambda: (x[0] > 0.0, 2.0))
+    y, _ = tf.cond(go, lambda: (x * 2, _tallied(tf, v, 1.0)), lambda: (_tallied(tf, v, x), 0.0))
+    with tf.control_dependencies([y]):
+        return [y, tf.identity(v.read_value())], steps
+
+
+def unused_results_inside(tf):
+    pred, x, steps = _ab(tf)
+    v = tf.Variable(0.0)
+
+    def inside():
+        a, b = tf.cond(x[0] > 1.0, lambda: (x, _tallied(tf, v, x)), lambda: (_tallied(tf, v, x), x))
+        i, _ = tf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, _tallied(tf, v, z)), (0, b))
+        return tf.identity(a) * tf.cast(i, tf.float32)
+
+    y = tf.cond(pred, inside, lambda: x)
+    with tf.control_dependencies([y]):
+        return [y, tf.identity(v.read_value())], steps
+
+
+def value_without_its_gradient(tf):
+    """What only the gradient needs does not run for the value's sake."""
+    n, x, steps = _counted(tf)
+    v = tf.Variable(0.0)
+    _, y, z = tf.while_loop(
+        lambda i, y, z: i < n,
+        lambda i, y, z: (i + 1, y * tf.stop_gradient(_tallied(tf, v, y)), z * x),
+        (0, x, x),
+        parallel_iterations=1,
+    )
+    tf.gradients([y, z], x)
+    with tf.control_dependencies([z]):
+        return [z, tf.identity(v.read_value())], steps
+
+
 PROGRAMS = {name: f for name, f in sorted(globals().items()) if callable(f) and name[0] != "_"}
 
 
