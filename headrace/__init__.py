@@ -73,3 +73,13 @@ for _name in _EAGER:
     _load(_name)
 _namespace.adopt_all()
 _namespace.load_later([_partial(_load_late, _name) for _name in _LATE])
+
+
+def explain(what=None, session=None, file=None):  # type: ignore[no-untyped-def]
+    """Prints what became of plans: where they were cut and why, what is interpreted, what each cluster costs.
+
+    See `headrace.runtime.explain.explain`, which this is.
+    """
+    from headrace.runtime.explain import explain as tell
+
+    return tell(what, session, file)

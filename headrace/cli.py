@@ -12,6 +12,8 @@ usage: headrace COMMAND ...
 
   run PROGRAM.py [ARGS]   run a TensorFlow 1 program: its `import tensorflow` finds headrace
   run -m MODULE [ARGS]    the same for a module
+  explain PROGRAM.py ...  run it; then say where its steps were cut, what is interpreted and why, what programs cost
+  profile PROGRAM.py ...  run it; then say where its steps went
   doctor                  say which versions, devices and kernels are in use
   --version               say which headrace this is
 """
@@ -19,6 +21,8 @@ usage: headrace COMMAND ...
 # command -> the module of headrace whose `main(arguments)` is called; imported only then.
 COMMANDS = {
     "run": "headrace.compat.program",
+    "explain": "headrace.compat.explain",
+    "profile": "headrace.compat.profile",
     "doctor": "headrace.compat.doctor",
     "inspect": "headrace.graphdef.cli",
     "serve": "headrace.serving.cli",

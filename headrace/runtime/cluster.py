@@ -46,6 +46,8 @@ class Cluster:
         fed: Set[Tensor] = frozenset(),
         late: Late | None = None,
     ):
+        self.label = "cluster"  # what profiles call it
+        self.purpose = ops[0].name  # whose results it is for
         self.ops = ops
         self.inputs = inputs
         self.fed = fed

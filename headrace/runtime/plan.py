@@ -76,6 +76,10 @@ class _Instruction:
 class Plan:
     """The nodes that some fetches and targets need, ready to run.
 
+    Attributes:
+      watch: Sees the parts of each step run, if somebody wants to know where time goes; of one plan, or of all.
+      made: Where plans are noted as they are made, if somebody wants to know of them.
+
     Args:
       state: The session's state.
       fetches: Tensors whose values a run returns, in order.
@@ -83,6 +87,9 @@ class Plan:
       feeds: Tensors whose values a run is given, in order.
       tier: `auto`, `interpret` or `compile`.
     """
+
+    watch: Any = None
+    made: list[Plan] | None = None
 
     def __init__(
         self,
@@ -94,7 +101,11 @@ class Plan:
     ):
         self.state = state
         self.fetches = fetches
+        self.targets = targets
         self.feeds = feeds
+        if Plan.made is not None:
+            Plan.made.append(self)
+        self.steps = 0  # how many steps have been run
         self.tier = tier
         self.ops = needed(fetches, targets, feeds)
         fed = set(feeds)
@@ -138,7 +149,7 @@ class Plan:
         self._stages: list[Any] | None = None
         self._interpreted: dict[Cluster, list[_Instruction]] = {}
         self._static_edges: set[tuple[Operation, Operation]] = set()
-        self._forced: set[Operation] = set()
+        self._forced: dict[Operation, str] = {}  # nodes that could not be part of a cluster, and why
         self._seen: dict[Any, float] = {}  # shapes of feeds -> how many seconds they have been interpreted
         self._step_s = 0.0  # how long the newest interpreted step took
         self._fetch_slots = [self._slots[t] for t in wanted]
@@ -183,6 +194,7 @@ class Plan:
         step.feeds = feed_values
         step.tier = self.tier
         step.defers = self._waiting
+        self.steps += 1
         try:
             how = self._how(step, feed_values, self.state.policies.compile_after)
             if how:
@@ -312,6 +324,8 @@ class Plan:
         self, instructions: Sequence[_Instruction], values: list[Any], step: Step, later: Any = None
     ) -> bool:
         """Runs instructions; those of `later()`, too, if some that wait may need them: then it returns True."""
+        if self.watch is not None:
+            instructions = self.watch.instructions(instructions)
         try:
             self._run_in_order(instructions, values, step)
         except Deferred as deferred:
@@ -398,7 +412,12 @@ class Plan:
             )
             asked = used_outside.get(i, set())
             outputs = [t for op in part for t in op._outputs if t in wanted or t in asked]
-            out.append(Cluster(part, inputs, outputs, self._fed, self._late))
+            cluster = Cluster(part, inputs, outputs, self._fed, self._late)
+            cluster.label = f"cluster_{sum(type(stage) is Cluster for stage in out)}"
+            cluster.purpose = ", ".join(
+                [t.name for t in self.fetches[:2]] or [op.name for op in self.targets[:2]]
+            )
+            out.append(cluster)
         return out
 
     def _run_stages(self, step: Step, feed_values: list[Any], how: str) -> list[Any]:
@@ -422,11 +441,13 @@ class Plan:
             results: dict[Tensor, Any] | None = None
             try:
                 if self._is_ready(stage, step, inputs, key, how):
-                    results = stage.run(step, inputs)
+                    results = (
+                        stage.run(step, inputs) if self.watch is None else self.watch.run(stage, step, inputs)
+                    )
             except NeedStatic as need:
                 self._cut_before(need)
             except NeedHost as need:
-                self._forced.add(need.op)
+                self._forced[need.op] = str(need).partition(": ")[2]
                 self._stages = None
             except CheckFailed:
                 pass
@@ -500,7 +521,9 @@ class Plan:
         """Has the operand that must be known computed in an earlier stage."""
         edge = (need.tensor._op, need.consumer)
         if edge in self._static_edges:
-            self._forced.add(need.consumer)
+            self._forced[need.consumer] = (
+                f"the value of {need.tensor.name} has to be known, and can't be before"
+            )
         self._static_edges.add(edge)
         self._stages = None
 

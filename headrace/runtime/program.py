@@ -22,7 +22,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.graph import Tensor
-from headrace.lazy import jax, jax_core, jnp
+from headrace.lazy import has_jax, jax, jax_core, jnp
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime import compile_cache
@@ -47,7 +47,9 @@ class Cost:
       trace: Calling the nodes' rules.
       lower: Turning the trace into what XLA takes.
       compile: XLA's own work.
+      jax: Importing JAX, where that had not been done.
       load: Reading the program from disk.
+      began: When it was begun, by `time.time()`.
       made: What making it took, in the process that did.
       runs: How many times it has run.
       run: How long those runs took; until the results were there if `measured` says so.
@@ -60,7 +62,9 @@ class Cost:
     trace: float = 0.0
     lower: float = 0.0
     compile: float = 0.0
+    jax: float = 0.0
     load: float = 0.0
+    began: float = 0.0
     made: float = 0.0
     runs: int = 0
     run: float = 0.0
@@ -83,7 +87,8 @@ class Program:
 
     def __init__(self, cluster: Any, step: Step, inputs: dict[Tensor, Any]):
         self.cluster = cluster
-        self.cost = Cost()
+        self.cost = Cost(began=time.time())
+        self.watched = False  # whether a profile has told what making it took
         self.dynamic: list[Tensor] = []
         fixed: dict[Tensor, Any] = {}
         states: dict[VariableState, None] = {}
@@ -153,6 +158,7 @@ class Program:
         Raises:
           NeedStatic, NeedHost: Tracing is known to end so.
         """
+        self._need_jax()
         start = time.monotonic()
         entry = compile_cache.load_step(store, key)
         if entry is None:
@@ -181,6 +187,13 @@ class Program:
         self.cost.made = found["made"]
         self.cost.load = time.monotonic() - start
         return True
+
+    def _need_jax(self) -> None:
+        """Imports JAX now, so that it is not counted as part of something else."""
+        if not has_jax():
+            start = time.monotonic()
+            _ = jax.jit
+            self.cost.jax = time.monotonic() - start
 
     def _save(self, store: Any, key: str, n_in: int, n_out: int, targets: set[str]) -> None:
         place = {s: i for i, s in enumerate(self._all_states)}
@@ -261,6 +274,7 @@ class Program:
     def _build(self, store: Any, key: str, stop: Callable[[], None] | None) -> None:
         cluster, dynamic = self.cluster, self.dynamic
         order = self.states
+        self._need_jax()
         start = time.monotonic()
 
         def traced(flat_arrays: Any, variables: Any, counters: Any) -> Any:

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import copy
-import time
 from typing import Any
 
 from headrace.runtime.context import Step
 from headrace.runtime.plan import Plan
+from headrace.runtime.watch import Row, Watch
 
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
+# What made the programs has rows of its own in a timeline.
+_COMPILER = _DEVICE + "/compiler"
 
 
 def fill_metadata(plan: Plan, values: list[Any], step: Step, options: Any, run_metadata: Any) -> list[Any]:
     """Runs a plan and fills in a RunMetadata.
 
-    With `trace_level` at SOFTWARE_TRACE or above the step goes through the interpreter node by node, so that every
-    node has a time of its own; otherwise nothing is recorded.
+    With `trace_level` at SOFTWARE_TRACE the step goes through the interpreter node by node, so that every node has a
+    time of its own. With more it goes as it would have gone: nodes on the host and clusters have times, and so has what
+    tracing and compiling took. Without, nothing is recorded.
     """
     run_metadata.Clear()
     level = options.trace_level if options is not None else 0
     if level == 0:
         return plan.run(values, step)
-    recorder = Recorder()
     # A plan of its own: other threads may be running this one.
     traced = copy.copy(plan)
-    with recorder.watching(traced):
-        result = traced.run(values, step)
-    recorder.write(run_metadata)
+    watch = traced.watch = Watch()
+    if level == options.SOFTWARE_TRACE:
+        traced.tier = "interpret"
+    result = traced.run(values, step)
+    if plan._stages is None:
+        plan._stages, plan._interpreted = traced._stages, traced._interpreted
+    write(watch.rows, run_metadata.step_stats)
     if options.output_partition_graphs:
         run_metadata.partition_graphs.add().CopyFrom(_partition(plan))
     return result
@@ -42,70 +48,50 @@ def _partition(plan: Plan) -> Any:
     return graph_def
 
 
-class Recorder:
-    """Times each node of one interpreted step."""
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[Any, float, float, Any]] = []
-
-    def watching(self, plan: Plan) -> Any:
-        """Returns a block inside which runs of `plan` are interpreted and timed."""
-        return _Watch(plan, self._rows)
-
-    def write(self, run_metadata: Any) -> None:
-        """Adds the times to a RunMetadata's step_stats."""
-        device = run_metadata.step_stats.dev_stats.add(device=_DEVICE)
-        for op, start, end, outputs in self._rows:
-            micros = int(start * 1e6)
-            took = max(1, int((end - start) * 1e6))
-            node = device.node_stats.add(
-                node_name=op.name,
-                all_start_micros=micros,
-                op_start_rel_micros=0,
-                op_end_rel_micros=took,
-                all_end_rel_micros=took,
-                timeline_label=f"{op.name} = {op.type}({', '.join(t.op.name for t in op.inputs)})",
-                scheduled_micros=micros,
-            )
-            for i, value in enumerate(outputs):
-                if not hasattr(value, "nbytes"):
-                    continue
-                output = node.output.add(slot=i)
-                described = output.tensor_description
-                described.dtype = op.outputs[i].dtype.base_dtype.as_datatype_enum
-                for d in value.shape:
-                    described.shape.dim.add(size=d)
-                described.allocation_description.requested_bytes = value.nbytes
-                described.allocation_description.allocated_bytes = value.nbytes
-                described.allocation_description.allocator_name = "cpu"
-
-
-class _Watch:
-    def __init__(self, plan: Plan, rows: list[Any]):
-        self._plan = plan
-        self._rows = rows
-
-    def __enter__(self) -> None:
-        plan, rows = self._plan, self._rows
-        self._tier = plan.tier
-        plan.tier = "interpret"
-        plan._instructions = plan._prepare(plan._rest)
-        for ins in plan._instructions:
-            ins.kernel = _timed(ins.kernel, ins.op, rows)
-
-    def __exit__(self, *_: Any) -> None:
-        self._plan.tier = self._tier
-        self._plan._instructions = None
+def write(rows: list[Row], step_stats: Any) -> None:
+    """Adds rows to a StepStats: nodes and clusters as one device, what made the clusters' programs as another."""
+    device = step_stats.dev_stats.add(device=_DEVICE)
+    compiler = None
+    for row in sorted(rows, key=lambda row: row.start):
+        if row.kind in ("host", "cluster"):
+            name, label = _node(row) if row.kind == "host" else _cluster(row)
+            on = device
+        else:
+            name = f"{row.what.label}:{row.kind}"
+            label = f"{name} = {row.kind.capitalize()}({row.what.label})"
+            if compiler is None:
+                compiler = step_stats.dev_stats.add(device=_COMPILER)
+            on = compiler
+        micros = int(row.start * 1e6)
+        took = max(1, int((row.end - row.start) * 1e6))
+        node = on.node_stats.add(
+            node_name=name,
+            all_start_micros=micros,
+            op_start_rel_micros=0,
+            op_end_rel_micros=took,
+            all_end_rel_micros=took,
+            timeline_label=label,
+            scheduled_micros=micros,
+        )
+        for i, (tensor, value) in enumerate(row.outputs.items()):
+            if not hasattr(value, "nbytes"):
+                continue
+            output = node.output.add(slot=tensor.value_index if row.kind == "host" else i)
+            described = output.tensor_description
+            described.dtype = tensor.dtype.base_dtype.as_datatype_enum
+            for d in value.shape:
+                described.shape.dim.add(size=d)
+            described.allocation_description.requested_bytes = value.nbytes
+            described.allocation_description.allocated_bytes = value.nbytes
+            described.allocation_description.allocator_name = "cpu"
 
 
-def _timed(kernel: Any, op: Any, rows: list[Any]) -> Any:
-    def run(step: Step, operands: list[Any]) -> Any:
-        start = time.time()
-        out = kernel(step, operands)
-        for v in out:
-            if hasattr(v, "block_until_ready"):
-                v.block_until_ready()
-        rows.append((op, start, time.time(), out))
-        return out
+def _node(row: Row) -> tuple[str, str]:
+    op = row.what
+    return op.name, f"{op.name} = {op.type}({', '.join(t.op.name for t in op.inputs)})"
 
-    return run
+
+def _cluster(row: Row) -> tuple[str, str]:
+    cluster = row.what
+    makers = dict.fromkeys(t.op.name for t in cluster.inputs)
+    return cluster.label, f"{cluster.label} = Cluster({', '.join(makers)})"
