@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.errors import NotFoundError
 from headrace.export import export
 from headrace.graph import name_scope
 from headrace.opdef import convert_to_tensor, op, raw
@@ -377,6 +378,37 @@ def non_max_suppression_with_scores(
         sigma = convert_to_tensor(soft_nms_sigma, name="soft_nms_sigma")
         indices, values, _ = raw.NonMaxSuppressionV5(boxes, scores, max_output_size, iou, lowest, sigma)
         return indices, values
+
+
+@export("image.generate_bounding_box_proposals")
+def generate_bounding_box_proposals(
+    scores,
+    bbox_deltas,
+    image_info,
+    anchors,
+    nms_threshold=0.7,
+    pre_nms_topn=6000,
+    min_size=16,
+    post_nms_topn=300,
+    name=None,
+):
+    """Would return the regions that a network proposes; its op is in no build of TensorFlow 1.15 for CPUs.
+
+    Args:
+      scores: How well each anchor does at each place.
+      bbox_deltas: How each anchor is moved and stretched at each place.
+      image_info: The height, width and scale of each image.
+      anchors: The boxes that are moved.
+      nms_threshold: The intersection over the union from which on a box is ruled out.
+      pre_nms_topn: How many boxes are looked at.
+      min_size: Smaller boxes are ruled out.
+      post_nms_topn: How many boxes there are at most.
+      name: A name for the operation.
+
+    Raises:
+      NotFoundError: Always.
+    """
+    raise NotFoundError(None, None, "Op type not registered 'GenerateBoundingBoxProposals' in this binary.")
 
 
 @export("image.non_max_suppression_overlaps")

@@ -80,22 +80,26 @@ def _are_two_axes(axis):
 def _largest_singular_value(tensor, axis):
     """Makes the greatest singular values of the matrices along two axes.
 
-    TensorFlow finds the orders of the axes by loops in the graph; here they are known, or a few nodes find them.
+    The orders of the axes are found by loops in the graph, as in TensorFlow: they are known while building only where
+    the rank is.
     """
     tf = NAMES
-    if tensor._dims is not None:
-        rank = len(tensor._dims)
-        last = [int(a) % rank for a in axis]
-        order = [a for a in range(rank) if a not in last] + last
-        back = [int(i) for i in np.argsort(order)]
-    else:
-        rank = tf["rank"](tensor)
-        last = tf["stack"]([a + rank if a < 0 else a for a in map(int, axis)])
-        order = tf["concat"]([tf["setdiff1d"](tf["range"](rank), last)[0], last], 0)
-        back = tf["invert_permutation"](order)
-    values = tf["abs"](tf["svd"](tf["transpose"](tensor, order), compute_uv=False))
+    rank = tf["rank"](tensor)
+
+    def from_the_start(i):
+        return tf["cond"](i >= 0, lambda: i, lambda: i + rank)
+
+    last = tf["map_fn"](from_the_start, convert_to_tensor(axis))
+    axes = tf["range"](rank)
+    order = tf["concat"]([tf["setdiff1d"](axes, last)[0], last], 0)
+
+    def place(i):
+        return tf["cast"](tf["squeeze"](tf["where"](tf["equal"](order, i))), "int32")
+
+    back = tf["map_fn"](place, axes)
+    values = tf["abs"](tf["svd"](tf["transpose"](tensor, perm=order), compute_uv=False))
     largest = tf["reduce_max"](values, axis=-1, keepdims=True)
-    return tf["transpose"](tf["expand_dims"](largest, -1), back)
+    return tf["transpose"](tf["expand_dims"](largest, -1), perm=back)
 
 
 @export("linalg.normalize")
