@@ -135,6 +135,15 @@ def conv2d_cases(case):
         padding="SAME",
         data_format="NCHW",
     )
+    # Windows larger than the image.
+    case(case.normal(2, 3, 1, 2), case.normal(5, 5, 2, 3), strides=[1, 1, 1, 1], padding="SAME")
+    case(
+        case.normal(2, 2, 3, 4),
+        case.normal(5, 2, 2, 3),
+        strides=[1, 1, 2, 2],
+        padding="SAME",
+        data_format="NCHW",
+    )
     case(
         case.normal(1, 2, 4, 5),
         case.normal(1, 1, 2, 3),
@@ -249,6 +258,21 @@ def conv2d_backprop_input_cases(case):
         case.normal(2, 3, 2, 3),
         strides=[1, 2, 3, 1],
         padding="SAME",
+    )
+    # Windows larger than what they are slid over, along one axis, along both, and as wide as the image.
+    case(
+        _sizes(2, 4, 4, 2),
+        case.normal(5, 5, 2, 3),
+        case.normal(2, 2, 2, 3),
+        strides=[1, 2, 2, 1],
+        padding="SAME",
+    )
+    case(
+        _sizes(2, 6, 5, 1),
+        case.normal(3, 5, 1, 2),
+        case.normal(2, 4, 1, 2),
+        strides=[1, 1, 1, 1],
+        padding="VALID",
     )
     case.shapes("[4];[3,3,2,5];[?,4,4,5]", "[1,8,8,2]", values={"input_sizes": _sizes(1, 8, 8, 2)},
                 strides=[1, 2, 2, 1], padding="SAME")  # fmt: skip
