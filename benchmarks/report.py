@@ -79,11 +79,11 @@ def means(found: Found) -> list[str]:
 
 def details(found: Found) -> list[str]:
     """Returns lines of a table with every figure of every runtime."""
-    heads = "by,step ms,p90 ms,CPU ms,import s,build s,initialise s,first s,second s,compile s,programs,total s,MiB"
+    heads = "by,step ms,p90 ms,CPU ms,import s,build s,initialise s,first s,warm-up s,compile s,programs,total s,MiB"
     body = []
     for name, rows in found.items():
         for runtime, row in rows.items():
-            seconds = [row[k] for k in ("import", "build", "initialize", "first", "second")]
+            seconds = [row[k] for k in ("import", "build", "initialize", "first", "warm_up")]
             ours = runtime.startswith("headrace")
             compiling = [f"{row['compile']:.2f}", f"{row['compiled']:.0f}"] if ours else ["–", "–"]
             body.append(
@@ -147,10 +147,10 @@ def document(found: Found, about: dict[str, Any]) -> str:
         f"Run of {about['date']} on {about['machine']}, with {about['versions']}. Each program of "
         "[benchmarks/programs](../benchmarks/programs) is plain TensorFlow 1 and runs unchanged by headrace, by "
         "TensorFlow 1.15 and by TensorFlow 2's `compat.v1`, each in a process of its own, in turns, "
-        f"{_often(about)}. A *ratio* is headrace's median "
-        "step over that of the faster TensorFlow: below 1 headrace is faster. *Start* is initialising variables and "
-        "the first step; *memory* is the most that the process held. *headrace again* is a second process that finds "
-        "what the first left in its cache on disk.",
+        f"{_often(about)}. A *ratio* is headrace's median step over that of the faster TensorFlow: below 1 headrace "
+        "is faster. *Start* is initialising variables and the first step; *warm-up* is what the steps took beyond a "
+        "median step each until nothing was being compiled any more; *memory* is the most that the process held. "
+        "*headrace again* is a second process that finds what the first left in its cache on disk.",
         "",
         "![Ratios of step times](performance.svg)",
         "",

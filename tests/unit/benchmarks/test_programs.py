@@ -60,7 +60,7 @@ def test_operations_are_counted_from_shapes():
 
 def row(**figures):
     names = (
-        "import build initialize first second total median p90 step least cpu start compile compiled memory"
+        "import build initialize first warm_up total median p90 step least cpu start compile compiled memory"
     )
     return {**dict.fromkeys(names.split(), 1.0), "losses": [1.0], "flops": 0, "ratio": 1.0, **figures}
 
