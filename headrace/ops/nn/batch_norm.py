@@ -8,6 +8,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.export import export
 from headrace.lazy import jnp
 from headrace.opdef import convert_to_tensor, op, raw
+from headrace.ops.nn import interpreted
 from headrace.ops.nn.batch_norm_gradient import second_gradient
 from headrace.ops.nn.names import public
 from headrace.shapes import merge_dim, to_text, with_rank
@@ -40,7 +41,11 @@ def _axes(data_format):
     return (0, 1, 2), (-1,)
 
 
-def _normalize(x, scale, offset, mean, variance, epsilon, data_format, is_training):
+def _sum(xp, x, axes):
+    return interpreted.channel_sums(x, axes) if xp is np else jnp.sum(x, axis=axes)
+
+
+def _normalize(xp, x, scale, offset, mean, variance, epsilon, data_format, is_training):
     if x.ndim != 4:
         raise InvalidArgumentError(None, None, f"input must be 4-dimensional{to_text(x.shape)}")
     axes, along = _axes(data_format)
@@ -49,12 +54,13 @@ def _normalize(x, scale, offset, mean, variance, epsilon, data_format, is_traini
     if not is_training:
         batch_mean, batch_variance, saved = mean, variance, variance
     elif n == 0:
-        nan = jnp.full(scale.shape, jnp.nan, scale.dtype)
+        nan = xp.full(scale.shape, np.nan, scale.dtype)
         return x, nan, nan, nan, nan
     else:
-        batch_mean = jnp.mean(wide, axis=axes)
+        count = np.asarray(n, scale.dtype)
+        batch_mean = _sum(xp, wide, axes) / count
         centered = wide - batch_mean.reshape(along)
-        saved = jnp.mean(centered * centered, axis=axes)
+        saved = _sum(xp, centered * centered, axes) / count
         # What is averaged over steps is the unbiased variance.
         batch_variance = saved * np.asarray(n / max(1, n - 1), scale.dtype)
     factor = scale * (saved + np.asarray(epsilon, scale.dtype)) ** np.asarray(-0.5, scale.dtype)
@@ -62,15 +68,15 @@ def _normalize(x, scale, offset, mean, variance, epsilon, data_format, is_traini
     return y.astype(x.dtype), batch_mean, batch_variance, batch_mean, saved
 
 
-def _gradient(dy, x, scale, mean, variance, epsilon, data_format, is_training):
+def _gradient(xp, dy, x, scale, mean, variance, epsilon, data_format, is_training):
     """The gradient by its closed formula, which reads each tensor twice; automatic differentiation is slower."""
     axes, along = _axes(data_format)
     wide, g = x.astype(scale.dtype), dy.astype(scale.dtype)
     n = x.size // max(1, scale.size)
     inverse = (variance + np.asarray(epsilon, scale.dtype)) ** np.asarray(-0.5, scale.dtype)
     centered = wide - mean.reshape(along)
-    d_offset = jnp.sum(g, axis=axes)
-    product = jnp.sum(g * centered, axis=axes)
+    d_offset = _sum(xp, g, axes)
+    product = _sum(xp, g * centered, axes)
     d_scale = product * inverse
     factor = (scale * inverse).reshape(along)
     if is_training and n:
@@ -89,8 +95,7 @@ def _forward(name, operands, results, types, reserves):
     Normalizes each channel by its batch's mean and variance, or by given ones, then scales and shifts it.
     """, shape=_forward_shape(reserves))  # fmt: skip
 
-    @made.lower
-    def lower(x, scale, offset, mean, variance, *, epsilon, data_format, is_training):
+    def run(xp, x, scale, offset, mean, variance, *, epsilon, data_format, is_training):
         for what, values in (("mean", mean), ("variance", variance)):
             if is_training and values.size:
                 shown = to_text(values.shape)
@@ -98,8 +103,36 @@ def _forward(name, operands, results, types, reserves):
             if values.ndim != 1:
                 shown = to_text(values.shape)
                 raise InvalidArgumentError(None, None, f"estimated_{what} must be 1-dimensional{shown}")
-        out = _normalize(x, scale, offset, mean, variance, epsilon, data_format, is_training)
-        return (*out, jnp.zeros((), scale.dtype)) if reserves == 3 else out
+        out = _normalize(xp, x, scale, offset, mean, variance, epsilon, data_format, is_training)
+        return (*out, xp.zeros((), scale.dtype)) if reserves == 3 else out
+
+    @made.host
+    def host(x, scale, offset, mean, variance, *, epsilon, data_format, is_training):
+        return run(
+            np,
+            x,
+            scale,
+            offset,
+            mean,
+            variance,
+            epsilon=epsilon,
+            data_format=data_format,
+            is_training=is_training,
+        )
+
+    @made.lower
+    def lower(x, scale, offset, mean, variance, *, epsilon, data_format, is_training):
+        return run(
+            jnp,
+            x,
+            scale,
+            offset,
+            mean,
+            variance,
+            epsilon=epsilon,
+            data_format=data_format,
+            is_training=is_training,
+        )
 
     @made.cases
     def cases(case):
@@ -219,8 +252,7 @@ def _backward(name, operands, results, types):
         reserved = (0,) if is_training else (channels,)
         return [(*dims[:c], channels, *dims[c + 1 :]), (channels,), (channels,), reserved, reserved]
 
-    @made.lower
-    def lower(y_backprop, x, scale, mean, variance, *_, epsilon, data_format, is_training):
+    def run(xp, y_backprop, x, scale, mean, variance, epsilon, data_format, is_training):
         if y_backprop.shape != x.shape:
             raise InvalidArgumentError(
                 None,
@@ -228,9 +260,17 @@ def _backward(name, operands, results, types):
                 f"x and y_backprop must have the same shape, but have {to_text(x.shape)} and "
                 f"{to_text(y_backprop.shape)}",
             )
-        out = _gradient(y_backprop, x, scale, mean, variance, epsilon, data_format, is_training)
-        reserved = jnp.zeros((0,) if is_training else scale.shape, scale.dtype)
+        out = _gradient(xp, y_backprop, x, scale, mean, variance, epsilon, data_format, is_training)
+        reserved = xp.zeros((0,) if is_training else scale.shape, scale.dtype)
         return (*out, reserved, reserved)
+
+    @made.host
+    def host(y_backprop, x, scale, mean, variance, *_, epsilon, data_format, is_training):
+        return run(np, y_backprop, x, scale, mean, variance, epsilon, data_format, is_training)
+
+    @made.lower
+    def lower(y_backprop, x, scale, mean, variance, *_, epsilon, data_format, is_training):
+        return run(jnp, y_backprop, x, scale, mean, variance, epsilon, data_format, is_training)
 
     @made.cases
     def cases(case):

@@ -9,6 +9,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.lazy import jnp
 from headrace.opdef import op, raw
+from headrace.ops.nn import interpreted
 from headrace.ops.nn.conv2d import check_backprop
 from headrace.ops.nn.conv_lowering import Convolution, check_sizes, in_float32, sizes_shape
 from headrace.ops.nn.names import public
@@ -121,6 +122,13 @@ def depthwise_shape(input, filter, *, strides, padding, data_format, dilations):
     return tuple(out)
 
 
+@DepthwiseConv2dNative.host(small=True)
+def depthwise_host(input, filter, **conv):
+    return interpreted.convolve_depthwise(
+        DepthwiseConvolution(input.shape, filter.shape, **conv), input, filter
+    )
+
+
 @DepthwiseConv2dNative.lower
 def depthwise_lower(input, filter, **conv):
     return DepthwiseConvolution(input.shape, filter.shape, **conv).forward(input, filter)
@@ -168,14 +176,24 @@ def depthwise_backprop_input_shape(input_sizes, filter, out_backprop, *, ctx):
     return sizes_shape(input_sizes, 4, "input_sizes", ctx)
 
 
-@DepthwiseConv2dNativeBackpropInput.lower(static="input_sizes")
-def depthwise_backprop_input_lower(input_sizes, filter, out_backprop, **conv):
+def _of_input(input_sizes, filter, out_backprop, conv):
     check_sizes("DepthwiseConv2DBackpropInput", "input_sizes", input_sizes, 4)
     if filter.ndim != 4:
         raise InvalidArgumentError(None, None, "DepthwiseConv2DBackpropInput: filter must be 4-dimensional")
     made = DepthwiseConvolution(input_sizes, filter.shape, **conv)
     check_backprop("DepthwiseConv2DBackpropInput", made, out_backprop)
-    return made.backprop_input(filter, out_backprop)
+    return made
+
+
+@DepthwiseConv2dNativeBackpropInput.host(small=True)
+def depthwise_backprop_input_host(input_sizes, filter, out_backprop, **conv):
+    made = _of_input(input_sizes, filter, out_backprop, conv)
+    return interpreted.depthwise_input_gradient(made, filter, out_backprop)
+
+
+@DepthwiseConv2dNativeBackpropInput.lower(static="input_sizes")
+def depthwise_backprop_input_lower(input_sizes, filter, out_backprop, **conv):
+    return _of_input(input_sizes, filter, out_backprop, conv).backprop_input(filter, out_backprop)
 
 
 @DepthwiseConv2dNativeBackpropInput.grad
@@ -209,16 +227,32 @@ def depthwise_backprop_filter_shape(input, filter_sizes, out_backprop, *, ctx):
     return sizes_shape(filter_sizes, 4, "filter_sizes", ctx)
 
 
-@DepthwiseConv2dNativeBackpropFilter.lower(static="filter_sizes")
-def depthwise_backprop_filter_lower(input, filter_sizes, out_backprop, **conv):
+def _of_filter(input, filter_sizes, out_backprop, conv):
+    """Returns the convolution whose gradient is asked for, None if its filter has no elements."""
     check_sizes("DepthwiseConv2DBackpropFilter", "filter_sizes", filter_sizes, 4)
     if input.ndim != 4:
         raise InvalidArgumentError(None, None, "DepthwiseConv2DBackpropFilter: input must be 4-dimensional")
     depth = input.shape[channel_axis(conv["data_format"])]
     if 0 in tuple(filter_sizes[:2]) and depth == filter_sizes[2]:
-        return jnp.zeros(tuple(filter_sizes), input.dtype)
+        return None
     made = DepthwiseConvolution(input.shape, filter_sizes, **conv)
     check_backprop("DepthwiseConv2DBackpropFilter", made, out_backprop)
+    return made
+
+
+@DepthwiseConv2dNativeBackpropFilter.host(small=True)
+def depthwise_backprop_filter_host(input, filter_sizes, out_backprop, **conv):
+    made = _of_filter(input, filter_sizes, out_backprop, conv)
+    if made is None:
+        return np.zeros(tuple(filter_sizes), input.dtype)
+    return interpreted.depthwise_filter_gradient(made, input, out_backprop)
+
+
+@DepthwiseConv2dNativeBackpropFilter.lower(static="filter_sizes")
+def depthwise_backprop_filter_lower(input, filter_sizes, out_backprop, **conv):
+    made = _of_filter(input, filter_sizes, out_backprop, conv)
+    if made is None:
+        return jnp.zeros(tuple(filter_sizes), input.dtype)
     return made.backprop_filter(input, out_backprop)
 
 

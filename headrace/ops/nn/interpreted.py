@@ -1,8 +1,8 @@
-"""Convolution and pooling in NumPy, for first steps: quicker than waiting for XLA to compile a program an op.
+"""Convolution, pooling and normalization in NumPy: quicker than waiting for XLA to compile a program an op.
 
-A window is a list of shifted slices of the padded input. Each slice takes part in one matrix product, or in one
-maximum. Functions return NotImplemented where XLA's program is the better choice: many multiplications, types that
-need care, channels that are not last.
+Convolutions are matrix products of the filter with the windows of the padded input, laid side by side for a few images
+at a time. For pooling a window is a list of shifted slices of the input. Functions return NotImplemented where XLA's
+program is the better choice: very many multiplications, types that need care, channels that are not last.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
-_MOST_PRODUCTS = 2_000_000_000
-_MOST_ELEMENTS = 1 << 25
+from headrace import blas
+
+_MOST_PRODUCTS = 40_000_000_000
+_MOST_ELEMENTS = 1 << 27
+_PIECE = 1 << 24  # bytes of windows that are laid out at a time
 
 
 def _suits(conv: Any, *arrays: Any) -> bool:
-    if (
-        conv.groups != 1
-        or conv.layout[-1] != "C"
-        or any(a.dtype not in (np.float32, np.float64) for a in arrays)
-    ):
+    if conv.layout[-1] != "C" or any(a.dtype not in (np.float32, np.float64) for a in arrays):
         return False
     products = math.prod(conv.output_shape) * math.prod(conv.filter_shape[:-1])
     return 0 < products <= _MOST_PRODUCTS
@@ -41,44 +41,136 @@ def _offsets(conv: Any) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
 
 def _padded(x: np.ndarray[Any, Any], conv: Any, value: float = 0.0) -> np.ndarray[Any, Any]:
     if not any(map(any, conv.pads)):
-        return x
+        return np.ascontiguousarray(x)
     return np.pad(x, ((0, 0), *conv.pads, (0, 0)), constant_values=value)
+
+
+def _images_at_a_time(conv: Any, itemsize: int) -> int:
+    window = math.prod(conv.filter_shape[:-1]) * math.prod(conv.outputs) * itemsize
+    return max(1, _PIECE // max(1, window))
+
+
+def _windows(conv: Any, padded: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Returns what the filter meets at each place of some images, as [places, elements of a window]."""
+    image, *steps, item = padded.strides
+    places = [s * step for s, step in zip(conv.strides, steps, strict=True)]
+    within = [d * step for d, step in zip(conv.dilations, steps, strict=True)]
+    view = as_strided(
+        padded,
+        (padded.shape[0], *conv.outputs, *conv.kernel, padded.shape[-1]),
+        (image, *places, *within, item),
+        writeable=False,
+    )
+    return view.reshape(padded.shape[0] * math.prod(conv.outputs), -1)
 
 
 def convolve(conv: Any, x: np.ndarray[Any, Any], w: np.ndarray[Any, Any]) -> Any:
     """Returns the convolution of `x` with `w`."""
-    if not _suits(conv, x, w):
+    if not _suits(conv, x, w) or conv.groups != 1:
         return NotImplemented
     padded = _padded(x, conv)
-    depth = conv.filter_shape[-2]
-    out: Any = 0
-    for place, cut in _offsets(conv):
-        out = out + padded[cut].reshape(-1, depth) @ w[place]
-    return out.reshape(conv.output_shape)
+    out = np.empty(conv.output_shape, x.dtype)
+    flat = w.reshape(-1, w.shape[-1])
+    n = _images_at_a_time(conv, x.itemsize)
+    for i in range(0, len(x), n):
+        piece = blas.matmul(_windows(conv, padded[i : i + n]), flat)
+        out[i : i + n] = piece.reshape(-1, *conv.output_shape[1:])
+    return out
 
 
 def input_gradient(conv: Any, w: np.ndarray[Any, Any], dy: np.ndarray[Any, Any]) -> Any:
     """Returns the gradient of a convolution with respect to its input."""
-    if not _suits(conv, w, dy):
+    if not _suits(conv, w, dy) or conv.groups != 1:
         return NotImplemented
     shape = [conv.input_shape[0], *(n + a + b for n, (a, b) in zip(conv.sizes, conv.pads, strict=True))]
     padded = np.zeros((*shape, conv.input_shape[-1]), dy.dtype)
-    flat = dy.reshape(-1, dy.shape[-1])
-    for place, cut in _offsets(conv):
-        padded[cut] += (flat @ w[place].T).reshape(*dy.shape[:-1], -1)
+    turned = w.reshape(-1, w.shape[-1]).T
+    n = _images_at_a_time(conv, dy.itemsize)
+    for i in range(0, len(dy), n):
+        some = dy[i : i + n]
+        parts = blas.matmul(some.reshape(-1, dy.shape[-1]), turned).reshape(*some.shape[:-1], *w.shape[:-1])
+        piece = padded[i : i + n]
+        for place, cut in _offsets(conv):
+            piece[cut] += parts[(..., *place, slice(None))]
     inner = [slice(a, a + n) for n, (a, _) in zip(conv.sizes, conv.pads, strict=True)]
     return np.ascontiguousarray(padded[(slice(None), *inner)])
 
 
 def filter_gradient(conv: Any, x: np.ndarray[Any, Any], dy: np.ndarray[Any, Any]) -> Any:
     """Returns the gradient of a convolution with respect to its filter."""
+    if not _suits(conv, x, dy) or conv.groups != 1:
+        return NotImplemented
+    padded = _padded(x, conv)
+    out: Any = 0
+    n = _images_at_a_time(conv, x.itemsize)
+    for i in range(0, len(x), n):
+        out = out + blas.matmul(_windows(conv, padded[i : i + n]).T, dy[i : i + n].reshape(-1, dy.shape[-1]))
+    return out.reshape(conv.filter_shape)
+
+
+# -- a filter for each channel --------------------------------------------------------------------------------
+
+
+def convolve_depthwise(conv: Any, x: np.ndarray[Any, Any], w: np.ndarray[Any, Any]) -> Any:
+    """Returns the convolution of each channel of `x` with its own filters, [*kernel, channels, multiplier]."""
+    if not _suits(conv, x, w):
+        return NotImplemented
+    padded = _padded(x, conv)
+    out = np.zeros((*conv.output_shape[:-1], *w.shape[-2:]), x.dtype)
+    for place, cut in _offsets(conv):
+        out += padded[cut][..., None] * w[place]
+    return out.reshape(conv.output_shape)
+
+
+def depthwise_input_gradient(conv: Any, w: np.ndarray[Any, Any], dy: np.ndarray[Any, Any]) -> Any:
+    """Returns the gradient of `convolve_depthwise` with respect to its input."""
+    if not _suits(conv, w, dy):
+        return NotImplemented
+    shape = [conv.input_shape[0], *(n + a + b for n, (a, b) in zip(conv.sizes, conv.pads, strict=True))]
+    padded = np.zeros((*shape, conv.input_shape[-1]), dy.dtype)
+    dy = dy.reshape(*dy.shape[:-1], *w.shape[-2:])
+    for place, cut in _offsets(conv):
+        padded[cut] += dy[..., 0] * w[place][:, 0] if w.shape[-1] == 1 else (dy * w[place]).sum(-1)
+    inner = [slice(a, a + n) for n, (a, _) in zip(conv.sizes, conv.pads, strict=True)]
+    return np.ascontiguousarray(padded[(slice(None), *inner)])
+
+
+def depthwise_filter_gradient(conv: Any, x: np.ndarray[Any, Any], dy: np.ndarray[Any, Any]) -> Any:
+    """Returns the gradient of `convolve_depthwise` with respect to its filters."""
     if not _suits(conv, x, dy):
         return NotImplemented
     padded = _padded(x, conv)
-    flat = dy.reshape(-1, dy.shape[-1])
-    out = np.zeros(conv.filter_shape, dy.dtype)
+    out = np.zeros(conv.depthwise_shape, dy.dtype)
+    dy = dy.reshape(*dy.shape[:-1], *conv.depthwise_shape[-2:])
     for place, cut in _offsets(conv):
-        out[place] = padded[cut].reshape(-1, x.shape[-1]).T @ flat
+        out[place] = column_sums((padded[cut][..., None] * dy).reshape(-1, math.prod(dy.shape[-2:]))).reshape(
+            dy.shape[-2:]
+        )
+    return out
+
+
+# -- normalization --------------------------------------------------------------------------------------------
+
+
+def column_sums(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Returns the sums of a matrix's columns; as a product it loses less than one addition after the other."""
+    return blas.matmul(np.ones((1, rows.shape[0]), rows.dtype), rows)[0]
+
+
+def channel_sums(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Returns the sum over all axes but one, the last one if `axes` are the first ones."""
+    if x.ndim - 1 in axes:
+        return np.sum(x, axis=axes)
+    return column_sums(x.reshape(-1, x.shape[-1]))
+
+
+def over_neighbours(x: np.ndarray[Any, Any], radius: int) -> np.ndarray[Any, Any]:
+    """Returns for each channel the sum over those within `radius` of it."""
+    radius = min(int(radius), x.shape[-1])
+    out = x.copy()
+    for d in range(1, radius + 1):
+        out[..., d:] += x[..., :-d]
+        out[..., :-d] += x[..., d:]
     return out
 
 

@@ -8,6 +8,7 @@ from headrace import errors
 from headrace.export import export
 from headrace.lazy import jnp, lax
 from headrace.opdef import op, raw
+from headrace.ops.nn import interpreted
 from headrace.shapes import merge_all, with_rank
 
 _ATTRS = """
@@ -39,24 +40,35 @@ def _images(x, name="in"):
     return x
 
 
-def _over_neighbours(x, radius):
+def _over_neighbours(xp, x, radius):
     """Returns for each channel the sum over those within `radius` of it."""
+    if xp is np:
+        return interpreted.over_neighbours(x, radius)
     radius = min(int(radius), x.shape[-1])
     window = (1, 1, 1, 2 * radius + 1)
     pads = ((0, 0), (0, 0), (0, 0), (radius, radius))
     return lax.reduce_window(x, np.zeros((), x.dtype)[()], lax.add, window, (1, 1, 1, 1), pads)
 
 
-def _norms(x, depth_radius, bias, alpha):
+def _norms(xp, x, depth_radius, bias, alpha):
     if not 0 <= depth_radius < 2**31 - 1:
         raise errors.InvalidArgumentError(None, None, f"depth_radius = {depth_radius} larger than int max")
-    return _over_neighbours(x * x, depth_radius) * np.float32(alpha) + np.float32(bias)
+    return _over_neighbours(xp, x * x, depth_radius) * np.float32(alpha) + np.float32(bias)
+
+
+def _lrn(xp, input, depth_radius, bias, alpha, beta):
+    x = _images(input).astype(np.float32)
+    return (x * _norms(xp, x, depth_radius, bias, alpha) ** np.float32(-beta)).astype(input.dtype)
+
+
+@LRN.host
+def lrn_host(input, *, depth_radius, bias, alpha, beta):
+    return _lrn(np, input, depth_radius, bias, alpha, beta)
 
 
 @LRN.lower
 def lrn_lower(input, *, depth_radius, bias, alpha, beta):
-    x = _images(input).astype(jnp.float32)
-    return (x * _norms(x, depth_radius, bias, alpha) ** np.float32(-beta)).astype(input.dtype)
+    return _lrn(jnp, input, depth_radius, bias, alpha, beta)
 
 
 @LRN.grad
@@ -91,13 +103,22 @@ def lrn_grad_shape(input_grads, input_image, output_image):
     return merge_all(with_rank(s, 4) for s in (input_grads, input_image, output_image))
 
 
-@LRNGrad.lower
-def lrn_grad_lower(input_grads, input_image, output_image, *, depth_radius, bias, alpha, beta):
-    g, x, y = (v.astype(jnp.float32) for v in (input_grads, input_image, output_image))
-    norms = _norms(x, depth_radius, bias, alpha)
-    shared = _over_neighbours(g * y / norms, depth_radius)
+def _lrn_grad(xp, input_grads, input_image, output_image, depth_radius, bias, alpha, beta):
+    g, x, y = (v.astype(np.float32) for v in (input_grads, input_image, output_image))
+    norms = _norms(xp, x, depth_radius, bias, alpha)
+    shared = _over_neighbours(xp, g * y / norms, depth_radius)
     dx = g * norms ** np.float32(-beta) - np.float32(2 * alpha * beta) * x * shared
     return dx.astype(input_grads.dtype)
+
+
+@LRNGrad.host
+def lrn_grad_host(input_grads, input_image, output_image, *, depth_radius, bias, alpha, beta):
+    return _lrn_grad(np, input_grads, input_image, output_image, depth_radius, bias, alpha, beta)
+
+
+@LRNGrad.lower
+def lrn_grad_lower(input_grads, input_image, output_image, *, depth_radius, bias, alpha, beta):
+    return _lrn_grad(jnp, input_grads, input_image, output_image, depth_radius, bias, alpha, beta)
 
 
 @LRNGrad.cases

@@ -1,0 +1,44 @@
+"""Matrix products in NumPy, with as many threads as their size is worth.
+
+OpenBLAS wakes a thread for each core for any product beyond a few thousand multiplications, and waits for them
+spinning. Where other work has the cores (XLA's threads, another process) a product of a fifth of a millisecond then
+takes tens of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Multiplications; beyond them a second core pays even where it has to be waited for.
+_WORTH_THREADS = 100_000_000
+# OpenBLAS itself takes one thread for less.
+_TINY = 200_000
+
+_libraries: list[Any] | None = None
+
+
+def matmul(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Returns the product of two matrices, or of stacks of them, as `numpy.matmul` does."""
+    work = a.size * b.shape[-1] if b.ndim > 1 else 0
+    if not _TINY < work < _WORTH_THREADS or a.dtype.char not in "fdFD":
+        return np.matmul(a, b)
+    libraries = _found() if _libraries is None else _libraries
+    before = [library.num_threads for library in libraries]
+    try:
+        for library in libraries:
+            library.set_num_threads(1)
+        return np.matmul(a, b)
+    finally:
+        for library, n in zip(libraries, before, strict=True):
+            library.set_num_threads(n)
+
+
+def _found() -> list[Any]:
+    """Returns what sets the threads of the libraries that NumPy may use."""
+    global _libraries
+    from threadpoolctl import ThreadpoolController
+
+    _libraries = [c for c in ThreadpoolController().lib_controllers if c.user_api == "blas"]
+    return _libraries
