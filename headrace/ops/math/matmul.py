@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace import blas, dtypes, shapes
+from headrace import dtypes, shapes
+from headrace.blas import multiply
 from headrace.errors import InvalidArgumentError
 from headrace.export import export
 from headrace.graph.default import name_scope
@@ -25,8 +26,8 @@ def _narrow(x: Any) -> bool:
 def product(a: Any, b: Any) -> Any:
     """Returns the NumPy matrix product in the operands' type; 16-bit floats add up in float32."""
     if _narrow(a):
-        return blas.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
-    return blas.matmul(a, b)
+        return multiply(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+    return multiply(a, b)
 
 
 def product_lower(a: Any, b: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from headrace import blas
+from headrace.blas import multiply
 
 _MOST_PRODUCTS = 40_000_000_000
 _MOST_ELEMENTS = 1 << 27
@@ -73,7 +73,7 @@ def convolve(conv: Any, x: np.ndarray[Any, Any], w: np.ndarray[Any, Any]) -> Any
     flat = w.reshape(-1, w.shape[-1])
     n = _images_at_a_time(conv, x.itemsize)
     for i in range(0, len(x), n):
-        piece = blas.matmul(_windows(conv, padded[i : i + n]), flat)
+        piece = multiply(_windows(conv, padded[i : i + n]), flat)
         out[i : i + n] = piece.reshape(-1, *conv.output_shape[1:])
     return out
 
@@ -88,7 +88,7 @@ def input_gradient(conv: Any, w: np.ndarray[Any, Any], dy: np.ndarray[Any, Any])
     n = _images_at_a_time(conv, dy.itemsize)
     for i in range(0, len(dy), n):
         some = dy[i : i + n]
-        parts = blas.matmul(some.reshape(-1, dy.shape[-1]), turned).reshape(*some.shape[:-1], *w.shape[:-1])
+        parts = multiply(some.reshape(-1, dy.shape[-1]), turned).reshape(*some.shape[:-1], *w.shape[:-1])
         piece = padded[i : i + n]
         for place, cut in _offsets(conv):
             piece[cut] += parts[(..., *place, slice(None))]
@@ -104,7 +104,7 @@ def filter_gradient(conv: Any, x: np.ndarray[Any, Any], dy: np.ndarray[Any, Any]
     out: Any = 0
     n = _images_at_a_time(conv, x.itemsize)
     for i in range(0, len(x), n):
-        out = out + blas.matmul(_windows(conv, padded[i : i + n]).T, dy[i : i + n].reshape(-1, dy.shape[-1]))
+        out = out + multiply(_windows(conv, padded[i : i + n]).T, dy[i : i + n].reshape(-1, dy.shape[-1]))
     return out.reshape(conv.filter_shape)
 
 
@@ -154,7 +154,7 @@ def depthwise_filter_gradient(conv: Any, x: np.ndarray[Any, Any], dy: np.ndarray
 
 def column_sums(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Returns the sums of a matrix's columns; as a product it loses less than one addition after the other."""
-    return blas.matmul(np.ones((1, rows.shape[0]), rows.dtype), rows)[0]
+    return multiply(np.ones((1, rows.shape[0]), rows.dtype), rows)[0]
 
 
 def channel_sums(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> np.ndarray[Any, Any]:
