@@ -19,7 +19,7 @@ _TINY = 200_000
 _libraries: list[Any] | None = None
 
 
-def multiply(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def multiply(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Any:
     """Returns the product of two matrices, or of stacks of them, as `numpy.matmul` does."""
     work = a.size * b.shape[-1] if b.ndim > 1 else 0
     if not _TINY < work < _WORTH_THREADS or a.dtype.char not in "fdFD":

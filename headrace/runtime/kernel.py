@@ -204,7 +204,19 @@ def _flat(grouped: list[Any], sizes: list[int | None]) -> list[Any]:
 
 
 def needs_program(op: Operation) -> bool:
-    """Whether the interpreter has to compile a program for a node, or may have to."""
+    """Whether the interpreter has to compile a program for a node, or is likely to have to."""
+    host = op.kind.rules.get("host")
+    if op.kind.rules.get("lower") is None or (host is not None and not host.options.get("small")):
+        return False
+    if host is None:
+        return True
+    # The host rules that are for small operands are for plain numbers, channels last.
+    layout = op.attrs.get("data_format", "")
+    return layout.startswith("NC") or op._outputs[0]._dtype.base_dtype not in (dtypes.float32, dtypes.float64)
+
+
+def is_slow_on_host(op: Operation) -> bool:
+    """Whether a node is one of those that the interpreter is several times slower at than XLA."""
     host = op.kind.rules.get("host")
     return op.kind.rules.get("lower") is not None and (host is None or bool(host.options.get("small")))
 

@@ -29,11 +29,13 @@ from headrace.runtime.deferring import can_wait, run_around
 from headrace.runtime.failure import at_node
 from headrace.runtime.frames import NoValue
 from headrace.runtime.functions import NeedHost, can_call
-from headrace.runtime.kernel import Kernel, needs_program
+from headrace.runtime.kernel import Kernel, is_slow_on_host, needs_program
 from headrace.runtime.region_nodes import has_control_flow, rewrite
 from headrace.runtime.state import SessionState
 
 _HEAVY_PROGRAMS = 24
+# So many convolutions and poolings take the interpreter as long as compiling takes.
+_HEAVY_NODES = 80
 _SHAPES_REMEMBERED = 1000
 # Feeds of more shapes than these are likely to be of others in each step.
 _FEW_SHAPES = 3
@@ -163,7 +165,8 @@ class Plan:
         # The interpreter compiles a program of its own for each of these; beyond some number it is quicker to
         # compile them all at once, even for a single run.
         programs = sum(needs_program(op) for op in self._rest)
-        self._is_heavy = programs > _HEAVY_PROGRAMS
+        slow = sum(is_slow_on_host(op) for op in self._rest)
+        self._is_heavy = programs > _HEAVY_PROGRAMS or slow > _HEAVY_NODES
         self._may_be_kept = state.cache is not None and len(self._rest) >= _WORTH_LOOKING_UP
 
     def _inputs(self, op: Operation) -> tuple[Tensor, ...]:
