@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from headrace.lazy import lax
+from headrace.native import random as native
 from headrace.ops.random import philox
 
 RESERVE = 256
@@ -49,6 +50,10 @@ def uniform(key: Any, counter: Any, shape: Sequence[int], dtype: Any, xp: Any = 
     dtype = np.dtype(dtype)
     count = math.prod(shape)
     per_block = 2 if dtype == np.float64 else 4
+    if xp is np:
+        made = native.uniform(key, counter, count, _FRACTION_BITS[dtype.name])
+        if made is not None:
+            return made.astype(dtype, copy=False).reshape(tuple(shape))
     words = philox.words(key, counter, count if per_block == 4 else 2 * count, xp)
     if per_block == 2:
         words = words.reshape(-1, 2)
@@ -115,6 +120,10 @@ def normal(key: Any, counter: Any, shape: Sequence[int], dtype: Any, xp: Any = n
     dtype = np.dtype(dtype)
     count = math.prod(shape)
     per_block = 2 if dtype == np.float64 else 4
+    if xp is np and per_block == 4:
+        made = native.normal(key, counter, count)
+        if made is not None:
+            return made.astype(dtype, copy=False).reshape(tuple(shape))
     blocks = philox.blocks(key, counter, -(-count // per_block), xp)
     return _normals(blocks, dtype, xp).reshape(-1)[:count].astype(dtype).reshape(tuple(shape))
 
@@ -132,6 +141,10 @@ def truncated_normal(key: Any, counter: Any, shape: Sequence[int], dtype: Any, x
     dtype = np.dtype(dtype)
     count = math.prod(shape)
     size = 2 if dtype == np.float64 else 4
+    if xp is np and size == 4:
+        made = native.truncated_normal(key, counter, count)
+        if made is not None:
+            return made.astype(dtype, copy=False).reshape(tuple(shape))
     fill = _truncated_numpy if xp is np else _truncated_traced
     groups = fill(key, counter, -(-count // size), dtype, xp)
     return groups.reshape(-1)[:count].astype(dtype).reshape(tuple(shape))

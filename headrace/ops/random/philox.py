@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from headrace.lazy import lax
+from headrace.native import random as native
 from headrace.shapes import to_text
 
 BLOCK_WORDS = 4
@@ -105,6 +106,9 @@ def blocks(key: Any, counter: Any, count: int, xp: Any = np, stride: int = 1) ->
     """
     if xp is not np:
         return blocks_at(key, counter, xp.arange(count, dtype=np.uint64) * np.uint64(stride), xp)
+    made = native.philox_blocks(key, counter, count, stride)
+    if made is not None:
+        return made
     out = np.empty((count, BLOCK_WORDS), np.uint32)
     for start in range(0, count, _NUMPY_PIECE):
         stop = min(start + _NUMPY_PIECE, count)
