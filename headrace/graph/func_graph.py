@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace import errors
 from headrace.dtypes import resource as resource_type
-from headrace.graph import hooks
+from headrace.graph import hooks, numbering
 from headrace.graph.collections import GraphKeys
 from headrace.graph.default import get_default_graph
 from headrace.graph.graph import Graph
@@ -160,6 +160,8 @@ class FuncGraph(Graph):
         if found is None:
             found = self.add_input(tensor, name)
             self._captures[tensor] = found
+            if self._numbered_with is not None:
+                numbering.captured(self, tensor)
         return found
 
     def _in_outer(self, tensor: Tensor, name: str) -> Tensor:

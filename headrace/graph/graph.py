@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.dtypes import as_dtype
 from headrace.export import export
-from headrace.graph import hooks, stack
+from headrace.graph import hooks, numbering, stack
 from headrace.graph.names import VALID_OP_NAME, VALID_SCOPE_NAME, NameTable
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import ControlDependencies, DeviceScopes, control_inputs_for
@@ -63,6 +63,11 @@ class Graph:
         self._is_loss_scaled_by_optimizer = False
         self._variable_creator_stack: list[Any] = []
         self.outer_graph: Graph | None = None
+        # See graph/numbering.py.
+        self._numbered_with: Graph | None = None
+        self._open_bodies: list[Any] = []
+        self._known: set[Any] = set()
+        self._shift = 0
 
     # -- nodes -------------------------------------------------------------------------------------------------
     def add(
@@ -526,7 +531,7 @@ class Graph:
     @property
     def _last_id(self) -> int:
         # Op-level seeds are counted from here; it starts at 0 and is the number of nodes so far.
-        return self._version
+        return numbering.number(self)
 
     @property
     def graph_def_versions(self) -> Any:

@@ -1,7 +1,8 @@
 """Writes a graph with TensorFlow 1's control flow: Switch and Merge for If and Case, frames for While.
 
 Programs that know no functional nodes can read such a graph. Each node keeps its name: where an If stood, an IdentityN
-of that name gives the results, so what takes `cond:1`, or waits for `^cond`, is written as before.
+of that name gives the results, so `cond:1` can be fetched and `^cond` waited for. What takes a single result takes it
+from where it comes, so that the others need not run for its sake.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from headrace.graph import Graph, Operation, get_default_graph
 from headrace.graph.func_graph import Function, function_named
 from headrace.graphdef.nodes import node_into_proto
 from headrace.opdef.attrs import FuncRef
+from headrace.opdef.functions import called_functions
 
 BRANCHES = frozenset({"If", "StatelessIf", "Case"})
 LOOPS = frozenset({"While", "StatelessWhile"})
@@ -39,6 +41,7 @@ def v1_graph_def(graph: Graph | None = None) -> Any:
             writer.lower(op, op._name, [t._as_node_def_input() for t in op._inputs], _waits(op))
         else:
             message.node.add().CopyFrom(node)
+    writer.connect()
     writer.drop_functions()
     return message
 
@@ -59,6 +62,7 @@ class _Writer:
         self.graph = graph
         self.message = message
         self.taken = {op._name for op in graph._ops}
+        self.direct: dict[str, list[str]] = {}  # name of a functional node -> where each result comes from
 
     # -- nodes -------------------------------------------------------------------------------------------------
     def name(self, wanted: str) -> str:
@@ -109,6 +113,8 @@ class _Writer:
         types = [t._dtype.base_dtype for t in op._outputs]
         if results:
             self.add("IdentityN", name, [*results, *after], T=types)
+            if not any(function.controls for function in called_functions(op)):
+                self.direct[name] = results
         else:
             self.add("NoOp", name, after)
 
@@ -305,7 +311,20 @@ class _Writer:
             )
         return results, ["^" + results[moving[0]]]
 
-    # -- functions ---------------------------------------------------------------------------------------------
+    # -- the whole ---------------------------------------------------------------------------------------------
+    def connect(self) -> None:
+        """Has nodes take each result of a functional node from where it comes."""
+        for node in self.message.node:
+            for i, text in enumerate(node.input):
+                found = self._source(text)
+                if found != text:
+                    node.input[i] = found
+
+    def _source(self, text: str) -> str:
+        name, _, place = text.partition(":")
+        results = self.direct.get(name)
+        return text if results is None else self._source(results[int(place or 0)])
+
     def drop_functions(self) -> None:
         """Leaves out the functions that nothing calls any more."""
         library = {f.signature.name: f for f in self.message.library.function}

@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.export import NAMES, export
-from headrace.graph import name_scope
+from headrace.graph import get_default_graph, name_scope, numbering
 from headrace.graph.default import colocate_with
 from headrace.layers.base import Layer, known_condition, smart_cond
 from headrace.layers.input_spec import InputSpec
@@ -254,6 +254,11 @@ class BatchNormalization(Layer):
                 variance = smart_cond(training, lambda: of_batch[1], lambda: self.moving_variance.value())
             self._update(self.moving_mean, mean, self.momentum)
             self._update(self.moving_variance, variance, self.momentum)
+            graph = get_default_graph()
+            if known is None and numbering.is_numbered(graph) and not NAMES["control_flow_v2_enabled"]():
+                # TensorFlow makes each of the two updates within a branch.
+                is_reference = self.moving_mean.dtype.is_ref
+                numbering.shift(graph, 2 * (9 if is_reference else 10))
         if inputs.dtype != self._variable_dtype:
             mean, variance, offset, scale = (
                 None if v is None else NAMES["cast"](v, inputs.dtype) for v in (mean, variance, offset, scale)

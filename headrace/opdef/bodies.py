@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.graph import Graph, Operation, Tensor, get_default_graph
+from headrace.graph import Graph, Operation, Tensor, get_default_graph, numbering
 from headrace.graph.automatic_control import AutomaticControl
 from headrace.graph.func_graph import FuncGraph, Function, next_function_number
 from headrace.graph.structure import flatten, is_composite, pack_like
@@ -20,6 +21,7 @@ def body_of(
     function: Callable[..., Any],
     arguments: Callable[[FuncGraph], Any] | None = None,
     pred: Any = None,
+    known: set[Any] | None = None,
 ) -> FuncGraph:
     """Returns the FuncGraph of what a Python function builds; its results are the outputs.
 
@@ -28,12 +30,16 @@ def body_of(
       function: The Python function. Operations that it returns become booleans that wait for them.
       arguments: Given the new graph, makes the arguments that `function` is called with.
       pred: What the booleans that stand for operations hold, True if None.
+      known: Has the nodes counted as TensorFlow 1 numbers them: see `graph.numbering.body`. None for a function with
+        numbers of its own.
     """
-    body = FuncGraph(name, get_default_graph())
+    outer = get_default_graph()
+    body = FuncGraph(name, outer)
 
     def leaf(value: Any) -> Any:
         if isinstance(value, Operation):
-            with body.control_dependencies([value]):
+            one = contextlib.nullcontext() if known is None else numbering.counted_as(body, 1)
+            with one, body.control_dependencies([value]):
                 value = raw.Identity(True if pred is None else pred)
         if value is None:
             return value
@@ -46,7 +52,8 @@ def body_of(
         return returned(t) if automatic is not None else body.capture(t)
 
     automatic = AutomaticControl(body) if body._automatic_control else None
-    with body.as_default():
+    counted = contextlib.nullcontext() if known is None else numbering.body(body, outer, known)
+    with counted, body.as_default():
         result = function(*(() if arguments is None else arguments(body)))
         structure = pack_like(result, [leaf(v) for v in flatten(result)])
         body.structured_outputs = structure

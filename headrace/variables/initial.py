@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.export import NAMES
-from headrace.graph import GraphKeys, Tensor, get_default_graph, name_scope
+from headrace.graph import GraphKeys, Tensor, get_default_graph, name_scope, numbering
 from headrace.opdef import OPS
 
 _SOURCES = ("Variable", "VariableV2")
@@ -112,6 +112,10 @@ def _safe_op(name: str, op: Any, done: dict[Any, Any]) -> Any:
         kind = OPS[_WITHOUT_REFERENCE[kind.name]]
     # The copy must keep its old name apart from the ending, whatever scope is open.
     graph = op.graph
+    if op.type in ("If", "StatelessIf") and not NAMES["control_flow_v2_enabled"]():
+        numbering.shift(
+            graph, 1
+        )  # TensorFlow copies what reads the other variable, too: a Switch and an Identity
     with graph.name_scope(None):
         attrs, types = kind.complete(tuple(inputs), dict(op.attrs), None)
         return graph.add(kind, f"{op.name}_{name}", tuple(inputs), attrs, types)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.dtypes import as_dtype
-from headrace.graph import Tensor, control_dependencies, get_default_graph, init_scope, name_scope
+from headrace.graph import Tensor, control_dependencies, get_default_graph, init_scope, name_scope, numbering
 from headrace.graph.default import colocate_with, device, prepend_name_scope
 from headrace.opdef import convert_to_tensor, raw
 from headrace.tensor_shape import TensorShape, to_tuple
@@ -358,9 +358,12 @@ class UnreadVariable(ResourceVariable):
         self._parent_op = write
         self._graph_element: Any = None
         # Inside a function nothing fetches the variable; whoever uses it reads for himself.
-        if not get_default_graph().building_function:
+        graph = get_default_graph()
+        if not graph.building_function:
             with control_dependencies([write]):
                 self._graph_element = self._read()
+        elif numbering.is_numbered(graph):
+            numbering.shift(graph, 1)  # TensorFlow reads it there, too
 
     @property
     def name(self) -> str:

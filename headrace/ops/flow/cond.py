@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from headrace import shapes
-from headrace.graph import Tensor, control_dependencies, get_default_graph, name_scope
+from headrace.graph import Tensor, control_dependencies, get_default_graph, name_scope, numbering
 from headrace.graph.structure import check_same, flatten, pack_like
 from headrace.opdef import constant_value, convert_to_tensor, export, op, raw
 from headrace.opdef.bodies import body_of, branches_node, common_shapes, function_name, identities
-from headrace.ops.flow.toggles import control_flow_v2_enabled
+from headrace.ops.flow.toggles import control_flow_v2_enabled, numbered
 
 _TEXT = """
     {name}(cond: Tcond, input: Tin) -> (output: Tout)
@@ -156,8 +158,14 @@ def cond(pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, f
             )
         names = [function_name(graph, scope, which) for which in ("true", "false")]
         bodies = []
+        counts = numbered(graph)
+        if counts:
+            numbering.passed_in(graph, pred, pred.graph)
+            numbering.shift(
+                graph, 4
+            )  # a Switch and an Identity for the predicate, one for each branch's pivot
         for function, each in ((true_fn, names[0]), (false_fn, names[1])):
-            body = body_of(each, function, pred=pred)
+            body = body_of(each, function, pred=pred, known=set() if counts else None)
             which = "true_fn" if function is true_fn else "false_fn"
             if body.structured_outputs is None:
                 raise ValueError(f"{which} must have a return value.")
@@ -178,7 +186,9 @@ def cond(pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, f
                 name=scope,
             )
 
-        flat = identities(branches_node(bodies, scope, make))
+        merges = len(bodies[0].outputs)
+        with numbering.counted_as(graph, merges) if counts else contextlib.nullcontext():
+            flat = identities(branches_node(bodies, scope, make))
         result = pack_like(bodies[0].structured_outputs, flat, composites=True)
     if not strict and not control_flow_v2_enabled() and type(result) in (list, tuple) and len(result) == 1:
         result = result[0]

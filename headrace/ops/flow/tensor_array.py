@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from headrace import dtypes, shapes
 from headrace.dtypes import as_dtype
 from headrace.export import NAMES
-from headrace.graph import name_scope
+from headrace.graph import Tensor, get_default_graph, name_scope, numbering
 from headrace.opdef import constant_node, constant_value, convert_to_tensor, export, raw
 from headrace.opdef.element_shapes import as_operand
-from headrace.ops.flow.toggles import control_flow_v2_enabled
+from headrace.ops.flow.toggles import control_flow_v2_enabled, numbered
 from headrace.tensor_shape import TensorShape, to_tuple
 
 
@@ -57,6 +59,10 @@ class TensorArray:
     ):
         del tensor_array_name, colocate_with_first_write_call
         self._clears = clear_after_read in (None, True)
+        self._home, self._handle = (
+            None,
+            object(),
+        )  # the graph it was made in, and what stands for its handle there
         if handle is not None:
             raise ValueError("A TensorArray has no handle here: pass the other one's flow")
         if flow is not None and size is not None:
@@ -73,6 +79,8 @@ class TensorArray:
                 flow = raw.TensorListReserve(
                     as_operand(self._known[0]), size, element_dtype=self._dtype, name=scope
                 )
+                self._home = get_default_graph()
+                self._count(-1)
             self._flow = flow
 
     # -- what it is ------------------------------------------------------------------------------------------
@@ -106,6 +114,7 @@ class TensorArray:
         new = TensorArray.__new__(type(self))
         new._dtype, new._dynamic_size, new._infer_shape = self._dtype, self._dynamic_size, self._infer_shape
         new._known, new._flow, new._clears = self._known, flow, self._clears
+        new._home, new._handle = self._home, self._handle
         return new
 
     def _components(self):
@@ -144,6 +153,14 @@ class TensorArray:
         """
         raise NotImplementedError("TensorArray.grad: use tf.gradients, which goes through tensor arrays")
 
+    def _count(self, difference):
+        """Counts how many nodes more TensorFlow's own arrays take, whose handle comes into bodies beside the flow."""
+        graph = get_default_graph()
+        if numbered(graph):
+            numbering.shift(graph, difference)
+            if self._home is not None:
+                numbering.passed_in(graph, self._handle, self._home)
+
     # -- single elements -------------------------------------------------------------------------------------
     def read(self, index, name=None):
         """Returns one element.
@@ -152,6 +169,7 @@ class TensorArray:
           index: Which, an int or a scalar int32 tensor.
           name: The scope's name.
         """
+        self._count(-1)
         with name_scope(name, "TensorArrayV2Read", [self._flow, index]):
             shape = as_operand(self._known[0])
             value = raw.TensorListGetItem(
@@ -172,12 +190,15 @@ class TensorArray:
         Raises:
           ValueError: The value's shape contradicts that of other elements.
         """
+        self._count(0)
         with name_scope(name, "TensorArrayV2Write", [self._flow, index, value]):
             value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
             self._check(value._dims)
             flow = self._flow
             if self._dynamic_size:
-                flow = self._long_enough(index)
+                graph = get_default_graph()
+                with numbering.counted_as(graph, 0) if numbered(graph) else contextlib.nullcontext():
+                    flow = self._long_enough(index)
             flow = raw.TensorListSetItem(
                 flow, index, value, element_dtype=value.dtype.base_dtype, name=name or "TensorListSetItem"
             )
@@ -201,6 +222,7 @@ class TensorArray:
         Args:
           name: The scope's name.
         """
+        self._count(3)
         with name_scope(name, "TensorArrayV2Stack", [self._flow]):
             shape = as_operand(self._known[0])
             return raw.TensorListStack(self._flow, shape, element_dtype=self._dtype, name="TensorListStack")
@@ -212,6 +234,7 @@ class TensorArray:
           indices: Which, a vector of int32.
           name: The node's name.
         """
+        self._count(-1)
         shape = as_operand(self._known[0])
         value = raw.TensorListGather(self._flow, indices, shape, element_dtype=self._dtype, name=name)
         if self._known[0] is not None:
@@ -224,6 +247,7 @@ class TensorArray:
         Args:
           name: The node's name.
         """
+        self._count(-2)
         dims = self._known[0]
         shape = -1 if dims is None else [-1, *as_operand((0, *dims[1:]))[1:]]
         lengths = constant_node(np.zeros([0], np.int64), dtypes.int64)
@@ -240,6 +264,7 @@ class TensorArray:
         Raises:
           ValueError: The rows' shape contradicts what is known of the elements.
         """
+        self._count(7 if isinstance(value, Tensor) else 8)
         with name_scope(name, "TensorArrayUnstack", [self._flow, value]):
             value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
             row = value._dims[1:] if value._dims is not None else None
@@ -258,6 +283,7 @@ class TensorArray:
         Raises:
           ValueError: The rows' shape contradicts what is known of the elements.
         """
+        self._count(0)
         with name_scope(name, "TensorArrayScatter", [self._flow, value, indices]):
             value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
             self._check(value._dims[1:] if value._dims is not None else None)
@@ -277,6 +303,7 @@ class TensorArray:
         Raises:
           ValueError: The pieces' shape contradicts what is known of the elements.
         """
+        self._count(-1)
         with name_scope(name, "TensorArraySplit", [self._flow, value, lengths]):
             value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
             lengths = NAMES["cast"](lengths, dtypes.int64)
@@ -295,6 +322,7 @@ class TensorArray:
         Args:
           name: The node's name.
         """
+        self._count(0)
         return raw.TensorListLength(self._flow, name=name)
 
     def close(self, name=None):

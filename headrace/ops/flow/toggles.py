@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.graph import numbering
 from headrace.opdef import export
 
 _enabled = False
@@ -19,6 +20,11 @@ def disable_control_flow_v2():
     """Lets `tf.cond` return the one result of a list alone, as is TensorFlow 1's habit."""
     global _enabled
     _enabled = False
+
+
+def numbered(graph):
+    """Whether branches and loops count as the nodes that TensorFlow makes of them without functional control flow."""
+    return not _enabled and numbering.is_numbered(graph)
 
 
 @export("control_flow_v2_enabled")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from headrace import dtypes, shapes
-from headrace.graph import Tensor, get_default_graph, name_scope
+from headrace.graph import Tensor, get_default_graph, name_scope, numbering
 from headrace.graph.structure import check_same, flatten, is_nested, pack_like
 from headrace.graph.type_spec import TypeSpec
 from headrace.opdef import GRADIENTS, convert_to_tensor, export, op, raw
 from headrace.opdef.bodies import body_of, function_name, identities, loop_node
 from headrace.ops.flow.loop_gradient import loop_gradient
+from headrace.ops.flow.toggles import numbered
 from headrace.tensor_shape import TensorShape, to_tuple
 
 _TEXT = """
@@ -141,9 +142,12 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
     graph = get_default_graph()
     dims = _invariant_shapes(loop_vars, start, invariants)
     has_maximum = maximum is not None
+    counts = _Counts(graph, start, has_maximum)
     limit = convert_to_tensor(maximum if has_maximum else -1, dtypes.int32, name="maximum_iterations")
     if limit._dims:
         raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")
+    if has_maximum:
+        counts.takes(limit)
     counter = convert_to_tensor(0, dtypes.int32, name="loop_counter")
     names = [function_name(graph, scope, which) for which in ("cond", "body")]
 
@@ -158,6 +162,7 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
         return [first, pack_like(loop_vars, rest, composites=True)]
 
     def test(first, variables):
+        counts.enter()
         result = cond(*_as_arguments(variables))
         if isinstance(result, bool):
             result = convert_to_tensor(result)
@@ -172,20 +177,26 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
                 f"Shape must be rank 0 but is rank {len(result._dims)} for '{scope}LoopCond' (op: 'LoopCond') with "
                 f"input shapes: {shapes.to_text(result._dims)}."
             )
-        return raw.LogicalAnd(raw.Less(*first), result) if has_maximum else result
+        if not has_maximum:
+            return result
+        counts.left_out(1)  # the comparison with the maximum, which TensorFlow makes first
+        return raw.LogicalAnd(raw.Less(*first), result)
 
     returned = []
 
     def work(first, variables):
+        counts.go_round()
         result = body(*_as_arguments(variables))
         if any(v is None for v in flatten(result)):
             raise ValueError("None values not supported.")
         result = _in_structure_of(result, loop_vars)
         returned.append(result)
         leaves = [convert_to_tensor(v) for v in flatten(result, composites=True)]
+        counts.left_out(2)  # the counter's next value and its constant
         return [first[0] + 1, first[1], *leaves]
 
-    test_body = body_of(names[0], test, arguments)
+    test_body = body_of(names[0], test, arguments, known=counts.known)
+    counts.made()
 
     def work_arguments(inside):
         made = arguments(inside)
@@ -194,7 +205,8 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
             inside.capture(t)
         return made
 
-    work_body = body_of(names[1], work, work_arguments)
+    work_body = body_of(names[1], work, work_arguments, known=counts.known)
+    counts.made()
     _check_results(start, dims, work_body.outputs[2:])
     node = loop_node([test_body, work_body], [counter, limit, *start], dims, parallel_iterations, scope)
     if not back_prop:
@@ -202,7 +214,62 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
         node.attrs["_back_prop"] = False
     for t, after in zip(node.outputs, work_body.outputs, strict=True):
         t._handle_data = after._handle_data
-    return identities(node)[2 : 2 + len(start)], returned[0]
+    results = identities(node)[2 : 2 + len(start)]
+    counts.leave()
+    return results, returned[0]
+
+
+class _Counts:
+    """Has a loop count as the nodes that TensorFlow 1 makes of it; see `headrace.graph.numbering`.
+
+    Attributes:
+      known: What has come into the loop, None where nothing is counted.
+    """
+
+    def __init__(self, graph, start, has_maximum):
+        self.graph = graph
+        self.known = None
+        self._extra = int(has_maximum)  # the counter is a variable then
+        self._variables = len(start) + self._extra
+        if numbered(graph):
+            self.known = set()
+            for t in start:
+                numbering.passed_in(graph, t, t.graph)
+            self.made()
+
+    def takes(self, limit):
+        """Says what the maximum is, which is compared with first."""
+        if self.known is not None:
+            numbering.passed_in(self.graph, limit, limit.graph)
+            self.known.add(limit)
+        self.made()
+
+    def made(self):
+        """Says that all nodes by now are those that TensorFlow would have, too."""
+        if self.known is not None:
+            self._number = numbering.number(self.graph)
+
+    def _go_to(self, nodes):
+        if self.known is not None:
+            self._number += nodes
+            numbering.set_number(self.graph, self._number)
+
+    def enter(self):
+        """Counts what comes before the condition: Enter and Merge; the counter, its comparison, what that takes."""
+        self._go_to(2 * self._variables + 3 * self._extra)
+
+    def go_round(self):
+        """Counts what comes between condition and body: LoopCond, Switch and Identity, the counter's next value."""
+        self._go_to(1 + 2 * self._variables + 2 * self._extra)
+
+    def leave(self):
+        """Counts what comes after the body: NextIteration and Exit."""
+        self._go_to(2 * self._variables)
+
+    def left_out(self, nodes):
+        """Does not count some nodes that are about to be made."""
+        if self.known is not None:
+            numbering.shift(self.graph, -nodes)
 
 
 def _as_arguments(variables):
