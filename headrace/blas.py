@@ -1,4 +1,4 @@
-"""Matrix products in NumPy, with as many threads as their size is worth.
+"""Matrix products: in NumPy with as many threads as their size is worth, for XLA in the form that it is quick at.
 
 OpenBLAS wakes a thread for each core for any product beyond a few thousand multiplications, and waits for them
 spinning. Where other work has the cores (XLA's threads, another process) a product of a fifth of a millisecond then
@@ -11,10 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from headrace.lazy import lax
+
 # Multiplications; beyond them a second core pays even where it has to be waited for.
 _WORTH_THREADS = 100_000_000
 # OpenBLAS itself takes one thread for less.
 _TINY = 200_000
+
+# Columns of a product of a transposed matrix; XLA's CPU code is up to eight times slower at tall narrow ones than at
+# their transposes.
+_NARROW = 256
 
 _libraries: list[Any] | None = None
 
@@ -33,6 +39,16 @@ def multiply(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Any:
     finally:
         for library, n in zip(libraries, before, strict=True):
             library.set_num_threads(n)
+
+
+def transposed_lower(a: Any, b: Any) -> Any:
+    """Returns the product of the transpose of one matrix, [k, m], with another, [k, n], in a trace."""
+    contract = (((0,), (0,)), ((), ()))
+    m, n = a.shape[1], b.shape[1]
+    if 1 < n <= _NARROW and m >= 2 * n:
+        # XLA would put the transposes together again.
+        return lax.optimization_barrier(lax.dot_general(b, a, contract)).T
+    return lax.dot_general(a, b, contract)
 
 
 def _found() -> list[Any]:

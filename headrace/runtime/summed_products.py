@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.blas import transposed_lower
 from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function
 from headrace.lazy import jnp, lax
@@ -96,9 +97,9 @@ def of_factors(pairs: Sequence[tuple[Any, Any]]) -> Any:
     """Returns the sum of the products of transposed left factors, [rows, m], and right ones, [rows, n]."""
     pairs = [(jnp.asarray(a), jnp.asarray(b)) for a, b in pairs]
     if any(a.shape[0] > _MOST_ROWS for a, _ in pairs):
-        return functools.reduce(lambda so_far, p: so_far + p, [jnp.matmul(a.T, b) for a, b in pairs])
+        return functools.reduce(lambda so_far, p: so_far + p, [transposed_lower(a, b) for a, b in pairs])
     left, right = (jnp.concatenate(side) for side in zip(*pairs, strict=True))
-    return jnp.matmul(left.T, right)
+    return transposed_lower(left, right)
 
 
 def _is_product(tensor: Tensor, uses: Counter[Tensor]) -> bool:
@@ -194,4 +195,4 @@ def total(start: Any, rooms: Sequence[Any], iterations: Any) -> Any:
 
 def _product(left: Any, right: Any) -> Any:
     rows = left.shape[0] * left.shape[1]
-    return jnp.matmul(left.reshape(rows, left.shape[2]).T, right.reshape(rows, right.shape[2]))
+    return transposed_lower(left.reshape(rows, left.shape[2]), right.reshape(rows, right.shape[2]))

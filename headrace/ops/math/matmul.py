@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes, shapes
-from headrace.blas import multiply
+from headrace.blas import multiply, transposed_lower
 from headrace.errors import InvalidArgumentError
 from headrace.export import export
 from headrace.graph.default import name_scope
@@ -81,6 +81,8 @@ def matmul_host(a, b, *, transpose_a, transpose_b):
 
 @MatMul.lower
 def matmul_lower(a, b, *, transpose_a, transpose_b):
+    if transpose_a and not transpose_b and not _narrow(a) and a.dtype.kind == "f":
+        return transposed_lower(a, b)
     return product_lower(a.T if transpose_a else a, b.T if transpose_b else b)
 
 

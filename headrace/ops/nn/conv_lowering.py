@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.blas import transposed_lower
 from headrace.errors import InvalidArgumentError
 from headrace.lazy import jax, jnp, lax
 from headrace.ops.nn.windows import channel_axis, paddings, spatial, spatial_axes
@@ -257,11 +258,11 @@ class Convolution:
             return jnp.zeros(self.filter_shape, dy.dtype)
         if self.is_pointwise:
             x, dy = self._picked(x), self._channels_last(dy)
-            return matmul(x.reshape(-1, x.shape[-1]).T, dy.reshape(-1, dy.shape[-1])).reshape(
-                self.filter_shape
-            )
+            rows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
+            return in_float32(transposed_lower, *rows).reshape(self.filter_shape)
         if self.is_whole:
-            dw = matmul(x.reshape(x.shape[0], -1).T, dy.reshape(dy.shape[0], -1))
+            rows = x.reshape(x.shape[0], -1), dy.reshape(dy.shape[0], -1)
+            dw = in_float32(transposed_lower, *rows)
             return dw.reshape(self.filter_shape)
         return in_float32(
             lambda x, dy: jax.linear_transpose(
