@@ -48,6 +48,7 @@ class Cluster:
     ):
         self.label = "cluster"  # what profiles call it
         self.purpose = ops[0].name  # whose results it is for
+        self.last_uses: dict[Operation, list[int]] = {}  # places of values that are not needed after a node
         self.ops = ops
         self.inputs = inputs
         self.fed = fed

@@ -120,6 +120,13 @@ class HostContext:
             value = value.copy()
         handle.value = value
 
+    def own(self, handle: VariableState) -> np.ndarray[Any, Any]:
+        """Returns a variable's value as an array that the rule may write to, which changes the variable.
+
+        Whoever got hold of the value before keeps what it was.
+        """
+        return handle.own()
+
     def is_initialized(self, handle: VariableState) -> np.bool_:
         return np.bool_(handle.value is not None)
 

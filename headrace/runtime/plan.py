@@ -57,13 +57,14 @@ _AT_ONCE, _IN_BACKGROUND, _LOOK_UP = "at once", "in the background", "look up"
 class _Instruction:
     """A kernel and where its operands and results stand in the table of values."""
 
-    __slots__ = ("holds", "inputs", "kernel", "op", "outputs", "reads")
+    __slots__ = ("forgets", "holds", "inputs", "kernel", "op", "outputs", "reads")
 
     def __init__(self, op: Operation, kernel: Kernel, slots: dict[Tensor, int], inputs: tuple[Tensor, ...]):
         self.op = op
         self.kernel = kernel
         self.inputs = [slots[t] for t in inputs]
         self.outputs = [slots[t] for t in op._outputs]
+        self.forgets: Sequence[int] = ()  # what nobody needs after this node
         # Inputs that are references but are wanted as plain tensors.
         self.reads = [i for i, t in enumerate(inputs) if t._dtype.is_ref and not kernel.takes_reference[i]]
         # Inputs that may be variables. A node that calls functions may wait in them, for a queue say; the nodes of
@@ -306,7 +307,7 @@ class Plan:
     def _interpret(self, step: Step, feed_values: list[Any]) -> list[Any]:
         instructions = self._instructions
         if instructions is None:
-            instructions = self._instructions = self._prepare(self._rest)
+            instructions = self._instructions = self._prepare(self._rest, self._last_uses([self._rest]))
         values = list(self._fixed)
         for slot, v in zip(self._feed_slots, feed_values, strict=True):
             values[slot] = v
@@ -314,14 +315,42 @@ class Plan:
             self._execute(instructions, values, step)
         return values
 
-    def _prepare(self, ops: list[Operation]) -> list[_Instruction]:
+    def _prepare(
+        self, ops: list[Operation], last_uses: dict[Operation, list[int]] | None = None
+    ) -> list[_Instruction]:
         out = []
         for op in ops:
             try:
-                out.append(_Instruction(op, Kernel(op), self._slots, self._inputs(op)))
+                ins = _Instruction(op, Kernel(op), self._slots, self._inputs(op))
             except errors.OpError as e:
                 raise at_node(e, op) from None
+            if last_uses is not None:
+                ins.forgets = last_uses.get(op, ())
+            out.append(ins)
         return out
+
+    def _last_uses(self, parts: list[list[Operation]]) -> dict[Operation, list[int]]:
+        """Returns which values nobody needs after which node, for nodes that run in this order.
+
+        A value that is forgotten gives its memory back; and a variable whose old value nobody holds any more is
+        changed in place where only some of its rows change.
+        """
+        if self._waiting:  # these may run in another order
+            return {}
+        kept = {
+            *self._fetch_slots,
+            *self._feed_slots,
+            *(i for i, v in enumerate(self._fixed) if v is not None),
+        }
+        found: dict[Operation, list[int]] = {}
+        for part in reversed(parts):
+            for op in reversed(part):
+                for t in (*self._inputs(op), *op._outputs):
+                    slot = self._slots[t]
+                    if slot not in kept:
+                        kept.add(slot)
+                        found.setdefault(op, []).append(slot)
+        return found
 
     def _execute(
         self, instructions: Sequence[_Instruction], values: list[Any], step: Step, later: Any = None
@@ -367,6 +396,10 @@ class Plan:
             else:
                 for slot, v in zip(ins.outputs, results, strict=True):
                     values[slot] = v
+            if ins.forgets:
+                for slot in ins.forgets:
+                    values[slot] = None
+                results = operands = v = None  # type: ignore[assignment]
             if step.deadline is not None and time.monotonic() > step.deadline:
                 raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
 
@@ -401,11 +434,12 @@ class Plan:
                 if t not in self._fed and maker not in fixed and home[maker] != home[op]:
                     used_outside.setdefault(home[maker], set()).add(t)
         out: list[Any] = []
+        last_uses = self._last_uses(parts)
         for i, part in enumerate(parts):
             if not part:
                 continue
             if i % 2:
-                out.append(self._prepare(part))
+                out.append(self._prepare(part, last_uses))
                 continue
             inside = set(part)
             inputs = list(
@@ -416,6 +450,7 @@ class Plan:
             asked = used_outside.get(i, set())
             outputs = [t for op in part for t in op._outputs if t in wanted or t in asked]
             cluster = Cluster(part, inputs, outputs, self._fed, self._late)
+            cluster.last_uses = last_uses
             cluster.label = f"cluster_{sum(type(stage) is Cluster for stage in out)}"
             cluster.purpose = ", ".join(
                 [t.name for t in self.fetches[:2]] or [op.name for op in self.targets[:2]]
@@ -463,6 +498,7 @@ class Plan:
             ) as e:  # whatever a lower rule stumbled over, the interpreter has rules of its own
                 self.only_interpret = f"{type(e).__name__}: {e}"
             else:
+                inputs = {}  # holds no value longer than the table does
                 if results is None:
                     start = time.monotonic()
                     with np.errstate(all="ignore"):
@@ -472,6 +508,10 @@ class Plan:
                 else:
                     for t, v in results.items():
                         values[slots[t]] = v
+                    v = results = None
+                    for op in stage.ops:
+                        for slot in stage.last_uses.get(op, ()):
+                            values[slot] = None
                 continue
             if self._stages is None and i == 0:
                 return self._run_stages(step, feed_values, how)  # nothing has happened yet
@@ -502,7 +542,7 @@ class Plan:
         """Returns a cluster's nodes as instructions for the interpreter."""
         instructions = self._interpreted.get(stage)
         if instructions is None:
-            instructions = self._interpreted[stage] = self._prepare(stage.ops)
+            instructions = self._interpreted[stage] = self._prepare(stage.ops, stage.last_uses)
         return instructions
 
     def _later(self, stages: list[Any], first: int) -> Any:

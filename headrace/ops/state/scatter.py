@@ -70,10 +70,15 @@ def _host_rows(way, kind):
         value = places.value_of(ctx, variable, kind)
         places.check_rows(value, indices, updates)
         places.check_row_numbers(indices, value.shape[0])
-        value = np.array(value)
-        with np.errstate(all="ignore"):
-            change(value, indices, updates)
-        ctx.write(variable, value)
+        if way == "Div":  # may end half-way
+            value = np.array(value)
+            with np.errstate(all="ignore"):
+                change(value, indices, updates)
+            ctx.write(variable, value)
+        else:
+            del value
+            with np.errstate(all="ignore"):
+                change(ctx.own(variable), indices, updates)
         return () if kind else variable
 
     return rule
@@ -202,13 +207,13 @@ def _host_slices(way, kind):
         places.check_slices(value, indices, updates)
         places.check_coordinates(indices, value.shape)
         if indices.shape[-1]:
-            value = np.array(value)
+            del value
+            value = ctx.own(variable)
             at = places.coordinates(indices)
             if way == "Update":
                 value[at] = updates
             else:
                 (np.add if way == "Add" else np.subtract).at(value, at, updates)
-            ctx.write(variable, value)
         return () if kind else variable
 
     return rule

@@ -181,8 +181,11 @@ def _declare(
                 update = lambda rows, g: compute(  # noqa: E731
                     xp, *rows, **named, **{_gradient_name(compute): g}, **flags
                 )
-                rows = _rows_host if xp is np else _rows_lower
-                new = rows(values, indices, grad, update, ctx, positions["indices"])
+                if xp is np:
+                    del values
+                    _rows_host(handles[: len(states)], indices, grad, update, ctx)
+                    return () if resource else handles[0]
+                new = _rows_lower(values, indices, grad, update, ctx, positions["indices"])
             else:
                 new = compute(xp, *values, **named, **flags)
             for handle, value, old in zip(handles, new, values, strict=True):
@@ -276,13 +279,13 @@ def _rounds(indices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return out
 
 
-def _rows_host(values: Any, indices: Any, grad: Any, update: Any, ctx: Any, position: int) -> list[Any]:
-    n = values[0].shape[0]
+def _rows_host(handles: Any, indices: Any, grad: Any, update: Any, ctx: Any) -> None:
+    n = ctx.read(handles[0]).shape[0]
     bad = (indices < 0) | (indices >= n)
     if bad.any():
         at = int(np.argmax(bad))
         _refuse(f"Index {indices[at]} at offset {at} in indices is out of range")
-    new = [v.copy() for v in values]
+    new = [ctx.own(handle) for handle in handles]
     # Rows named twice are updated twice, one after the other.
     turn = _rounds(indices)
     for r in range(int(turn.max()) + 1 if len(turn) else 0):
@@ -290,7 +293,6 @@ def _rows_host(values: Any, indices: Any, grad: Any, update: Any, ctx: Any, posi
         at = indices[mine]
         for whole, rows in zip(new, update([v[at] for v in new], grad[mine]), strict=True):
             whole[at] = rows
-    return new
 
 
 def _rows_lower(values: Any, indices: Any, grad: Any, update: Any, ctx: Any, position: int) -> Any:
