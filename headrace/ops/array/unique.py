@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import dtypes, shapes
+from headrace.native import rows as native
 from headrace.opdef import export, op, raw
 from headrace.ops.array.failing import invalid
 
@@ -98,7 +99,7 @@ def _keys(x):
 def _vector(x, out_idx):
     if x.ndim != 1:
         invalid("unique expects a 1D vector.")
-    firsts, idx, counts = _distinct(_keys(x), out_idx)
+    firsts, idx, counts = native.distinct(x, out_idx.storage) or _distinct(_keys(x), out_idx)
     return x[firsts], idx, counts
 
 

@@ -10,6 +10,7 @@ from headrace import shapes
 from headrace.errors import InvalidArgumentError
 from headrace.export import export
 from headrace.lazy import jnp
+from headrace.native import rows as native
 from headrace.opdef import op, raw
 from headrace.ops.math.building import shape_of
 from headrace.ops.math.quiet import quiet
@@ -59,7 +60,9 @@ def _divisor(kind: str, ids: Any, count: int, data: Any) -> Any:
 
 def _reduce(kind: str, data: Any, indices: Any, segment_ids: Any, count: int | None) -> Any:
     count = _check(data, indices, segment_ids, count)
-    total = combine(np.add, data[indices], segment_ids, count, 0)
+    total = native.sums(data, indices, segment_ids, count)
+    if total is None:
+        total = combine(np.add, data[indices], segment_ids, count, 0)
     return total if kind == "Sum" else (total / _divisor(kind, segment_ids, count, data)).astype(data.dtype)
 
 
@@ -196,7 +199,11 @@ def _declare_grad(kind: str, gives: Any) -> None:
         _check_grad(grad, indices, segment_ids, int(output_dim0))
         if not output_dim0:
             return np.zeros((0, *grad.shape[1:]), grad.dtype)
-        rows = grad[segment_ids] / _divisor(kind, segment_ids, grad.shape[0], grad)[segment_ids]
+        rows = grad / _divisor(kind, segment_ids, grad.shape[0], grad)
+        summed = native.sums(rows.astype(grad.dtype, copy=False), segment_ids, indices, int(output_dim0))
+        if summed is not None:
+            return summed
+        rows = rows[segment_ids]
         return combine(np.add, rows.astype(grad.dtype), indices, int(output_dim0), 0)
 
     @made.lower(static="output_dim0")

@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace import errors, shapes
 from headrace.lazy import jax, jnp, lax
+from headrace.native import rows as native
 from headrace.opdef import Op, constant_value, op
 
 
@@ -286,6 +287,11 @@ def _rows_host(handles: Any, indices: Any, grad: Any, update: Any, ctx: Any) -> 
         at = int(np.argmax(bad))
         _refuse(f"Index {indices[at]} at offset {at} in indices is out of range")
     new = [ctx.own(handle) for handle in handles]
+    distinct = native.distinct(indices, np.int32)
+    if distinct is not None and len(distinct[0]) == len(indices):
+        for whole, rows in zip(new, update([v[indices] for v in new], grad), strict=True):
+            whole[indices] = rows
+        return
     # Rows named twice are updated twice, one after the other.
     turn = _rounds(indices)
     for r in range(int(turn.max()) + 1 if len(turn) else 0):

@@ -1,0 +1,92 @@
+"""Distinct numbers, and sums of rows that belong together, by the native library."""
+
+from __future__ import annotations
+
+import math
+from ctypes import c_int64
+from typing import Any
+
+import numpy as np
+
+from headrace.native import address, library
+
+_SUMS = {np.dtype(np.float32): "headrace_add_rows_float", np.dtype(np.float64): "headrace_add_rows_double"}
+_PLACES = (np.dtype(np.int32), np.dtype(np.int64))
+
+
+def distinct(keys: np.ndarray, place: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Numbers the distinct elements of a vector of integers in the order of their first occurrence.
+
+    Args:
+      keys: The vector.
+      place: The type of numbers and counts, int32 or int64.
+
+    Returns:
+      The places of the first occurrences, each element's number, and how often each occurs. None without the library,
+      or if the elements are no integers.
+    """
+    lib = library()
+    if lib is None or keys.dtype.kind not in "iub":
+        return None
+    keys = np.ascontiguousarray(keys)
+    n = keys.size
+    place = np.dtype(place)
+    firsts, numbers, counts = np.empty(n, np.int64), np.empty(n, place), np.empty(n, place)
+    function = lib.headrace_distinct
+    function.restype = c_int64
+    found = function(
+        address(keys),
+        c_int64(keys.itemsize),
+        c_int64(n),
+        address(firsts),
+        c_int64(place.itemsize),
+        address(numbers),
+        address(counts),
+    )
+    return None if found < 0 else (firsts[:found].copy(), numbers, counts[:found].copy())
+
+
+def sums(rows: np.ndarray, chosen: np.ndarray | None, ids: np.ndarray, count: int) -> np.ndarray | None:
+    """Returns `count` sums of rows, each row added to that of its id in the order of the rows.
+
+    Args:
+      rows: The rows, along the first axis: float32 or float64.
+      chosen: Which of the rows there are, each an index within range; None for all.
+      ids: Their ids, less than `count`, int32 or int64; those with negative ones are left out.
+      count: How many sums.
+
+    Returns:
+      The sums; None without the library, or for other types.
+
+    Raises:
+      IndexError: An index or an id is out of range.
+    """
+    lib = library()
+    name = _SUMS.get(rows.dtype)
+    if lib is None or name is None or ids.dtype not in _PLACES:
+        return None
+    if chosen is not None and chosen.dtype not in _PLACES:
+        return None
+    if rows.shape[0] < ids.size and chosen is None:
+        raise IndexError("there are more ids than rows")
+    rows, ids = np.ascontiguousarray(rows), np.ascontiguousarray(ids)
+    out = np.zeros((count, *rows.shape[1:]), rows.dtype)
+    if chosen is not None:
+        chosen = np.ascontiguousarray(chosen)
+    function = getattr(lib, name)
+    function.restype = c_int64
+    bad = function(
+        address(rows),
+        c_int64(rows.shape[0]),
+        c_int64(math.prod(rows.shape[1:])),
+        c_int64(count),
+        c_int64(ids.size),
+        None if chosen is None else address(chosen),
+        c_int64(8 if chosen is None else chosen.itemsize),
+        address(ids),
+        c_int64(ids.itemsize),
+        address(out),
+    )
+    if bad >= 0:
+        raise IndexError(f"index or id {bad} is out of range")
+    return out
