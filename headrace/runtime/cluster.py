@@ -24,7 +24,7 @@ __all__ = ["CheckFailed", "Cluster", "NeedStatic", "can_lower"]
 
 _SHAPES_REMEMBERED = 1000
 _COMPILING_S = 1.0  # what compiling a cluster takes, as long as none has been
-_IMPORT_S = 0.4  # what JAX takes to be imported
+_IMPORT_S = 0.5  # what JAX takes to be imported, and a program to be loaded
 
 
 class Cluster:

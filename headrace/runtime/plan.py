@@ -530,7 +530,8 @@ class Plan:
                 self._seen[self._shapes] = math.inf  # it has been worth it before
             return found
         if self._step_s:
-            stage.step_s = self._step_s
+            # The least: a program that is made beside them makes steps slower.
+            stage.step_s = min(stage.step_s or math.inf, self._step_s)
         if self.tier == "auto" and not self._is_heavy:
             if not stage.worth_compiling(key, len(self._seen) > _FEW_SHAPES):
                 return False

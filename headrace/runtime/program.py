@@ -472,8 +472,9 @@ class Program:
         for s in states:
             v = s.value
             if type(v) is np.ndarray:
-                # Kept as a JAX array from here on; a variable that is only read is not copied again.
-                v = s.value = jnp.array(v)
+                # Kept as a JAX array from here on; a variable that is only read is not copied again. Where the two
+                # share memory XLA does not write to it, donated or not.
+                v = s.value = jax.device_put(v)
             values.append(v)
         return values
 
