@@ -72,3 +72,16 @@ def stages(
     for op in ops:
         out[latest[op]].append(op)
     return out
+
+
+def pieces(parts: list[list[Operation]], most: int) -> list[list[Operation]]:
+    """Returns stages with clusters of more than `most` nodes in pieces of equal size, and nothing on the host between."""
+    out: list[list[Operation]] = []
+    for i, part in enumerate(parts):
+        n = 1 if i % 2 else max(1, -(-len(part) // most))
+        size = -(-len(part) // n)
+        for k in range(n):
+            if k:
+                out.append([])
+            out.append(part[k * size : (k + 1) * size])
+    return out

@@ -19,7 +19,7 @@ from headrace.dtypes import resource
 from headrace.graph import Operation, Tensor
 from headrace.lazy import has_jax
 from headrace.passes.access import late_reads
-from headrace.passes.cut import stages
+from headrace.passes.cut import pieces, stages
 from headrace.passes.prune import needed
 from headrace.passes.trim import trim
 from headrace.resources.variable import VariableState
@@ -37,6 +37,8 @@ _HEAVY_PROGRAMS = 24
 # So many convolutions and poolings take the interpreter as long as compiling takes.
 _HEAVY_NODES = 80
 _SHAPES_REMEMBERED = 1000
+# XLA takes more than twice as long for a program of twice as many nodes; beyond so many, several are made.
+_MOST_NODES = 2500
 # Feeds of more shapes than these are likely to be of others in each step.
 _FEW_SHAPES = 3
 # A plan of fewer nodes than this is not looked up on disk before its first run, which takes no time anyway.
@@ -425,6 +427,7 @@ class Plan:
             return lists and any(t._dtype.name == "variant" for t in (*op._inputs, *op._outputs))
 
         parts = stages(self._rest, self._fed, on_host, self._static_edges, self._late, self._waits)
+        parts = pieces(parts, _MOST_NODES)
         wanted = set(self._wanted)
         home = {op: i for i, part in enumerate(parts) for op in part}
         used_outside: dict[int, set[Tensor]] = {}

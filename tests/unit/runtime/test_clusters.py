@@ -164,3 +164,31 @@ def test_sizes_that_depend_on_data_are_not_compiled_at_every_step(monkeypatch):
         cluster._compiling_s = 0.0  # as if compiling took no longer than a step
         assert sess.run(y, {rows: np.arange(6) % 3}) == 6
         assert programs() == 2
+
+
+def test_long_clusters_are_made_in_pieces(monkeypatch):
+    from headrace.runtime import plan as plans
+
+    monkeypatch.setenv("HEADRACE_TIER", "compile")
+    monkeypatch.setattr(plans, "_MOST_NODES", 10)
+    v = tf.Variable([1.0, 2.0])
+    x = tf.placeholder(tf.float32, [2])
+    y = x
+    for i in range(12):
+        y = tf.reshape(tf.tanh(y * v) + float(i), tf.shape(x))
+    with tf.control_dependencies([y]):
+        step = v.assign_add(tf.gradients(y, v)[0])
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        found = [sess.run([y, step], {x: [0.5, -0.5]}) for _ in range(2)]
+        plan = max(sess._plans.values(), key=lambda p: len(p.ops))
+        sizes = [len(s.ops) for s in plan._stages if isinstance(s, Cluster)]
+    assert len(sizes) > 3
+    assert max(sizes) <= 10
+    monkeypatch.setenv("HEADRACE_TIER", "interpret")
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        wanted = [sess.run([y, step], {x: [0.5, -0.5]}) for _ in range(2)]
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a[0], b[0], rtol=1e-5)
+        np.testing.assert_allclose(a[1], b[1], rtol=1e-5)
