@@ -75,7 +75,7 @@ def stages(
 
 
 def pieces(parts: list[list[Operation]], most: int) -> list[list[Operation]]:
-    """Returns stages with clusters of more than `most` nodes in pieces of equal size, and nothing on the host between."""
+    """Returns stages with clusters of more than `most` nodes in equal pieces, and nothing on the host between."""
     out: list[list[Operation]] = []
     for i, part in enumerate(parts):
         n = 1 if i % 2 else max(1, -(-len(part) // most))
