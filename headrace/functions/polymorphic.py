@@ -58,6 +58,7 @@ class Function:
         self._seen: dict[Any, Any] = {}  # arguments by everything but shapes
         self._created: list[weakref.ref[Any]] = []
         self._was_traced = False
+        self._being_traced: list[Any] = []
         self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
         self._self_reference: Any = None
 
@@ -236,14 +237,24 @@ class Function:
     def _trace(self, args: Any, kwargs: Any) -> ConcreteFunction:
         spec = self._function_spec
         features = self._experimental_autograph_options
-        graph = trace_function(
-            self._name,
-            self._python_function,
-            args,
-            kwargs,
-            spec.names_of(args),
-            autograph=(features or True) if self._autograph else False,
-        )
+        key = cache_key((args, kwargs))
+        if key in self._being_traced:
+            raise ValueError(
+                f"Function '{self._name}' calls itself with arguments of the same types and shapes: tracing it would "
+                "never end. Use tf.while_loop, or a Python argument that counts down."
+            )
+        self._being_traced.append(key)
+        try:
+            graph = trace_function(
+                self._name,
+                self._python_function,
+                args,
+                kwargs,
+                spec.names_of(args),
+                autograph=(features or True) if self._autograph else False,
+            )
+        finally:
+            self._being_traced.pop()
         attrs = {}
         if self._experimental_compile is not None:
             attrs["_XlaCompile"] = bool(self._experimental_compile)

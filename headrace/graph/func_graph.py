@@ -39,6 +39,7 @@ class FuncGraph(Graph):
       inputs: The placeholders that stand for the arguments, in the order of the function's parameters.
       outputs: The tensors that the function returns.
       structured_outputs: What the Python function returned, with tensors of this graph as leaves.
+      returned: What it returned, as it was.
       structured_input_signature: The (args, kwargs) that the Python function was called with, as TensorSpecs.
       control_captures: Operations of outer graphs that nodes inside were told to wait for.
       control_outputs: Operations that run with every call, whatever the outputs need.
@@ -56,6 +57,7 @@ class FuncGraph(Graph):
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
         self.structured_outputs: Any = None
+        self.returned: Any = None
         self.structured_input_signature: Any = None
         self.control_outputs: list[Operation] = []
         self.control_captures: list[Operation] = []

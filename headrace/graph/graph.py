@@ -63,6 +63,8 @@ class Graph:
         self._is_loss_scaled_by_optimizer = False
         self._variable_creator_stack: list[Any] = []
         self.outer_graph: Graph | None = None
+        # Names that TensorFlow's nodes would have (`cond/Merge`, `while/Exit_1`) -> what stands for their output here.
+        self._aliases: dict[str, Tensor] = {}
         # See graph/numbering.py.
         self._numbered_with: Graph | None = None
         self._open_bodies: list[Any] = []
@@ -278,6 +280,8 @@ class Graph:
                     'the form "<op_name>:<output_index>".'
                 )
             op = self._by_name.get(op_name)
+            if op is None and index == "0" and op_name in self._aliases:
+                return self._aliases[op_name]
             if op is None:
                 raise KeyError(
                     f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does "
@@ -302,6 +306,8 @@ class Graph:
                 'the form "<op_name>:<output_index>".'
             )
         op = self._by_name.get(name)
+        if op is None and name in self._aliases:
+            return self._aliases[name]._op
         if op is None:
             raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
         return op

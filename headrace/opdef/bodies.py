@@ -57,6 +57,7 @@ def body_of(
         result = function(*(() if arguments is None else arguments(body)))
         structure = pack_like(result, [leaf(v) for v in flatten(result)])
         body.structured_outputs = structure
+        body.returned = result
         body.outputs = [t for t in flatten(structure, composites=True) if t is not None]
         if automatic is not None:
             finish_in_order(body, automatic)

@@ -159,6 +159,8 @@ def _checked_branches(branch_index, branch_fns, default):
     """
     if not isinstance(branch_index, Tensor) and not hasattr(branch_index, "_as_graph_element"):
         raise TypeError(f"branch_index must a Tensor, got {type(branch_index)}")
+    if isinstance(branch_index, Tensor) and not branch_index.dtype.is_integer:
+        raise TypeError(f"branch_index must an integer Tensor, got {branch_index.dtype}")
     if not branch_fns:
         raise ValueError("Must provide at least one item in branch_fns")
     if not isinstance(branch_fns, (list, tuple, dict)):

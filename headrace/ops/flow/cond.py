@@ -189,6 +189,8 @@ def cond(pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, f
         merges = len(bodies[0].outputs)
         with numbering.counted_as(graph, merges) if counts else contextlib.nullcontext():
             flat = identities(branches_node(bodies, scope, make))
+        for i, t in enumerate(flat):
+            graph._aliases[f"{scope}Merge_{i}" if i else f"{scope}Merge"] = t
         result = pack_like(bodies[0].structured_outputs, flat, composites=True)
     if not strict and not control_flow_v2_enabled() and type(result) in (list, tuple) and len(result) == 1:
         result = result[0]
@@ -206,10 +208,13 @@ def check_branches(bodies):
     # A list of one is as good as its element.
     if type(first) in (list, tuple) and len(first) == 1 and type(second) not in (list, tuple):
         first = bodies[0].structured_outputs = first[0]
+        bodies[0].returned = bodies[0].returned[0]
     elif type(second) in (list, tuple) and len(second) == 1 and type(first) not in (list, tuple):
         second = bodies[1].structured_outputs = second[0]
+        bodies[1].returned = bodies[1].returned[0]
     if not flatten(first, composites=True):
         raise ValueError("true_fn and false_fn must return at least one result.")
+    check_same(*(body.returned for body in bodies))  # messages show what was returned
     check_same(first, second)
     for a, b in zip(bodies[0].outputs, bodies[1].outputs, strict=True):
         if a.dtype.base_dtype is not b.dtype.base_dtype:

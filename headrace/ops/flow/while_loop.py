@@ -214,7 +214,10 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
         node.attrs["_back_prop"] = False
     for t, after in zip(node.outputs, work_body.outputs, strict=True):
         t._handle_data = after._handle_data
-    results = identities(node)[2 : 2 + len(start)]
+    flat = identities(node)
+    results = flat[2 : 2 + len(start)]
+    for i, t in enumerate([flat[0], *results] if has_maximum else results):
+        graph._aliases[f"{scope}Exit_{i}" if i else f"{scope}Exit"] = t
     counts.leave()
     return results, returned[0]
 

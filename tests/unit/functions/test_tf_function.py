@@ -281,3 +281,19 @@ def test_wrapped_functions_make_variables_once_and_can_be_cut():
     with tf.Session() as session:
         assert session.run(whole(tf.constant([1.0, 2.0]))).tolist() == [3.0, 5.0]
         assert session.run(part(tf.constant([1.0, 2.0])))["k"].tolist() == [2.0, 3.0]
+
+
+def test_endless_recursion_is_refused_while_tracing():
+    @tf.function(autograph=False)
+    def endless(x):
+        return tf.cond(x > 3.0, lambda: x, lambda: endless(x + 1.0))
+
+    with pytest.raises(ValueError, match="Function 'endless' calls itself"):
+        endless(tf.constant(1.0))
+
+    @tf.function(autograph=False)
+    def power(x, n):
+        return x if n == 1 else x * power(x, n - 1)
+
+    with tf.Session() as session:
+        assert session.run(power(tf.constant(2.0), 5)) == 32.0

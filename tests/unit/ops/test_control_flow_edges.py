@@ -124,3 +124,25 @@ def test_the_order_of_a_nodes_attrs_does_not_matter():
         node.attrs.update(reversed(items))
     with tf.Session() as session:
         assert session.run([*tf.gradients(y, x), *tf.gradients(z, x)]) == [3.0, 13.5]
+
+
+def test_results_go_by_the_names_of_tensorflows_nodes():
+    tf.reset_default_graph()
+    x = tf.constant(2.0)
+    tf.cond(tf.placeholder_with_default(True, []), lambda: (x, x + 1), lambda: (x, x - 1))
+    tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), (0, x))
+    tf.while_loop(lambda i, y: i < 9, lambda i, y: (i + 1, y * x), (0, x), maximum_iterations=2, name="short")
+    names = [
+        "cond/Merge:0",
+        "cond/Merge_1:0",
+        "while/Exit:0",
+        "while/Exit_1:0",
+        "short/Exit:0",
+        "short/Exit_2:0",
+    ]
+    with tf.Session() as session:
+        assert session.run(names) == [2.0, 3.0, 3, 16.0, 2, 8.0]
+        session.run("while/Exit_1")
+    assert tf.get_default_graph().get_operation_by_name("cond/Merge").type == "Identity"
+    with pytest.raises(KeyError, match="does not exist"):
+        tf.get_default_graph().get_tensor_by_name("while/Exit:1")
