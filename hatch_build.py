@@ -94,7 +94,17 @@ def _library(sources: Path, target: Path) -> Path:
     part = target.with_name(f".{target.name}.{os.getpid()}")
     said = ""
     for variant in VARIANTS:
-        command = [cxx, *FLAGS, *variant, *headers, f"-I{sources.parent}", *files, "-o", str(part)]
+        command = [
+            cxx,
+            *FLAGS,
+            *variant,
+            *headers,
+            f"-I{sources.parent}",
+            f"-I{sources.parent / 'src'}",
+            *files,
+            "-o",
+            str(part),
+        ]
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=900)
         except (OSError, subprocess.TimeoutExpired) as e:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,12 @@ def open_library(name: str, version: str) -> Any:
     return found
 
 
+def say_why_not(reason: str) -> None:
+    """Notes why a library can't be used, for `describe`."""
+    global _why_not
+    _why_not = reason
+
+
 def _noted() -> str:
     try:
         return (_HERE / "_why_not.txt").read_text(encoding="utf-8").strip()
@@ -67,6 +74,9 @@ def _noted() -> str:
 def forget() -> None:
     """Looks for the library anew when it is next asked for, as after HEADRACE_NATIVE was set."""
     _loaded.clear()
+    xla = sys.modules.get("headrace.native.xla")
+    if xla is not None:
+        xla.forget()
 
 
 def threads() -> int:

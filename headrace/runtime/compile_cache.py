@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import lazy
+from headrace.native import xla as native
 from headrace.runtime.disk_store import DiskStore
 from headrace.runtime.surroundings import surroundings
 
@@ -27,7 +28,7 @@ _lock = threading.Lock()
 _for_jax: DiskStore | None = None
 
 # The first letters of a custom call's target -> what has to be done in this process before it can be called.
-PREPARE: dict[str, Callable[[], Any]] = {}
+PREPARE: dict[str, Callable[[], Any]] = {"headrace_": native.prepare}
 
 _LAPACK = frozenset(
     "cholesky cholesky_update eig eigh geqp3 geqrf hessenberg householder_product lu qr ormqr schur svd sytrd "
