@@ -6,16 +6,16 @@ import math
 from html import escape
 
 _LEFT, _WIDTH, _ROW, _TOP = 190, 520, 20, 58
-_TICKS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+_TICKS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def bars(ratios: dict[str, float], title: str) -> str:
     """Returns a chart with a bar for each name on a logarithmic axis: to the left of 1, headrace is faster."""
-    low = min([0.5, *ratios.values()]) / 1.15
+    low = max(1 / 16, min([0.5, *ratios.values()])) / 1.15  # whatever is faster still fills its row
     high = max([2.0, *ratios.values()]) * 1.3
 
     def at(value: float) -> float:
-        return _LEFT + _WIDTH * math.log(value / low) / math.log(high / low)
+        return _LEFT + _WIDTH * math.log(max(value, low) / low) / math.log(high / low)
 
     bottom = _TOP + _ROW * len(ratios)
     parts = [
@@ -42,8 +42,9 @@ def bars(ratios: dict[str, float], title: str) -> str:
             f'<rect x="{start:.1f}" y="{y + 3}" width="{max(1.0, end - start):.1f}" height="{_ROW - 6}" '
             f'fill="{color}"/>'
         )
+        label = f"{value:.2f}" if value >= 0.005 else "below 0.01"
         x, anchor = (end + 4, "start") if value > 1.0 else (start - 4, "end")
-        if value <= 1.0 and start - 34 < _LEFT:
+        if start - 34 < _LEFT:  # the name stands there
             x, anchor = at(1.0) + 4, "start"
-        parts.append(f'<text x="{x:.1f}" y="{y + 14}" text-anchor="{anchor}">{value:.2f}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{y + 14}" text-anchor="{anchor}">{label}</text>')
     return "\n".join([*parts, "</svg>", ""])

@@ -36,7 +36,9 @@ def _mean(values: list[float]) -> float:
 
 
 def _cell(value: float | None, form: str = "{:.2f}") -> str:
-    return "–" if value is None else form.format(value)
+    if value is None:
+        return "–"
+    return "< 0.01" if 0 < value < 0.005 else form.format(value)
 
 
 def _milliseconds(seconds: float | None) -> str:
@@ -127,6 +129,12 @@ def losses(found: Found) -> list[str]:
     return [f"- {line}" for name, rows in found.items() for line in disagreements(rows, name)]
 
 
+def _failures(found: Found) -> list[str]:
+    """Returns lines that name the programs that headrace did not finish; no mean counts them."""
+    names = [name for name, rows in found.items() if "headrace" not in rows]
+    return [f"headrace did not finish: {', '.join(names)}. No mean counts that.", ""] if names else []
+
+
 def _often(about: dict[str, Any]) -> str:
     rounds = about["rounds"]
     return f"{rounds} time{'s' if rounds > 1 else ''}{', a few steps each' if about['quick'] else ''}"
@@ -163,6 +171,7 @@ def document(found: Found, about: dict[str, Any]) -> str:
         "of the start and of the memory.",
         "",
         *short_table(found),
+        *_failures(found),
         "## Share of the machine's peak",
         "",
         f"Products of large float32 matrices reach {about['peak'] / 1e9:.0f} GFLOP/s here, copies move "
