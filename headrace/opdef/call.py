@@ -398,12 +398,10 @@ def _convert_list(
                 as_ref=arg.is_ref,
                 preferred_dtype=preferred,
             )
-            if dtype is None:
-                # Numbers after the first tensor follow its type.
-                dtype = t.dtype.base_dtype
-            elif t.dtype.base_dtype is not dtype:
-                raise TypeError
             tensors.append(t)
+            # Numbers do not follow the type of other numbers, only that of the first tensor.
+            if t.dtype.base_dtype is not (dtype or tensors[0].dtype.base_dtype):
+                raise TypeError
     except (TypeError, ValueError) as e:
         types = [d.name if (d := _dtype_of(v)) else "<NOT CONVERTIBLE TO TENSOR>" for v in value]
         listed = ", ".join(types)
@@ -417,6 +415,8 @@ def _convert_list(
                 f"{text} that do not match type {known[arg.type_attr].name} inferred from earlier arguments."
             ) from e
         raise TypeError(f"{text} that don't all match.") from e
+    if dtype is None and tensors:
+        dtype = tensors[0].dtype.base_dtype
     assert arg.number_attr is not None
     n = known.setdefault(arg.number_attr, len(tensors))
     if n != len(tensors):

@@ -14,7 +14,10 @@ from headrace.opdef.registry import OPS
 from headrace.opdef.signature import NO_DEFAULT
 
 # TensorFlow has no public function for these.
-_HIDDEN = frozenset("Copy CopyHost DebugIdentity DebugNanCount DebugNumericSummary HostConst".split())
+_HIDDEN = frozenset(
+    "Copy CopyHost DebugIdentity DebugNanCount DebugNumericSummary HostConst KMC2ChainInitialization "
+    "KmeansPlusPlusInitialization NearestNeighbors NegTrain Skipgram".split()
+)
 
 _RENAMED = {
     "ExpandDims": {"dim": "axis"},

@@ -19,6 +19,7 @@ import hashlib
 import json
 import pathlib
 import re
+import tempfile
 
 import canonical
 import numpy as np
@@ -119,8 +120,57 @@ def names(tf, raw):
         with tf.control_dependencies([variable.assign_add(np.zeros(len(values), np.int64))]):
             return tf.identity(variable.handle)
 
+    def old(name, *operands, **attrs):
+        """The results of a node in a graph of version 2, which still has the ops that were removed since."""
+        graph = tf.GraphDef()
+        graph.versions.producer = 2
+        node, inputs = graph.node.add(name="old", op=name), {}
+        for i, operand in enumerate(operands):
+            node.input.append("x%d" % i)
+            inputs["x%d:0" % i] = tf.convert_to_tensor(operand)
+        for key, value in attrs.items():
+            attr = node.attr[key]
+            if isinstance(value, bool):
+                attr.b = value
+            elif isinstance(value, int):
+                attr.i = value
+            elif isinstance(value, float):
+                attr.f = value
+            elif isinstance(value, bytes):
+                attr.s = value
+            elif isinstance(value, tf.DType):
+                attr.type = value.as_datatype_enum
+            elif isinstance(value, tf.TensorShape):
+                attr.shape.CopyFrom(value.as_proto())
+            elif isinstance(value, np.ndarray):
+                attr.tensor.CopyFrom(tf.make_tensor_proto(value))
+            else:
+                attr.list.i.extend(value)
+        (node,) = tf.import_graph_def(graph, inputs, ["old"], name="")
+        return node.outputs or node
+
+    def text(*words):
+        """The name of a file of words."""
+        path = pathlib.Path(tempfile.gettempdir()) / ("headrace_words_" + digest([w.decode() for w in words]))
+        path.write_bytes(b" ".join(words))
+        return str(path).encode()
+
+    def after(first, *tensors):
+        """Tensors as they are once something has run."""
+        with tf.control_dependencies([first]):
+            return [tf.identity(t) for t in tensors]
+
+    def table(*rows):
+        """The reference of a variable once it has a value."""
+        value = np.array(rows, np.float32)
+        return raw.Assign(ref=raw.VariableV2(shape=value.shape, dtype=tf.float32), value=value)
+
     return {
         "tf": tf,
+        "old": old,
+        "text": text,
+        "after": after,
+        "table": table,
         "np": np,
         "raw": raw,
         "f": f,

@@ -8,6 +8,7 @@ import os
 import numpy as np
 
 from headrace import errors
+from headrace.dtypes import from_numpy
 from headrace.opdef import op
 
 HostConst = op("""
@@ -21,12 +22,15 @@ HostConst = op("""
 
 @HostConst.shape
 def host_const_shape(*, value):
-    return value.shape
+    return None
 
 
 @HostConst.host
 @HostConst.lower
-def host_const_compute(*, value):
+def host_const_compute(*, value, dtype):
+    if value.dtype != dtype.storage:
+        names = f"value ({from_numpy(value.dtype).wire_name}) and dtype ({dtype.wire_name})"
+        raise errors.InvalidArgumentError(None, None, f"Type mismatch between {names}")
     return value
 
 

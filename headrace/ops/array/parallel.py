@@ -9,7 +9,6 @@ from headrace.graph import name_scope
 from headrace.lazy import jnp
 from headrace.opdef import convert_n_to_tensor, convert_to_tensor, export, op, raw
 from headrace.ops.array.failing import invalid, shown
-from headrace.ops.array.pack import merge_inputs
 from headrace.shapes import unchanged
 
 ParallelConcat = op("""
@@ -28,7 +27,9 @@ def parallel_concat_shape(values, *, shape):
         raise ValueError("shape attr must be fully defined.")
     if not all(shapes.is_full(v) for v in values):
         raise ValueError("All input shapes must be fully defined.")
-    merged = merge_inputs(values)
+    merged = values[0]
+    for later in values[1:]:
+        merged = shapes.merge(later, merged)
     if merged[0] != 1:
         raise ValueError("Size of first dimension must be 1.")
     return shape

@@ -16,6 +16,21 @@ import tensorflow as tf
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent)]
 import topics
+from tensorflow.python.ops import gen_clustering_ops
+
+
+class Raw:
+    """Ops as functions: those of tf.raw_ops, and some that have no public name."""
+
+    KMC2ChainInitialization = staticmethod(gen_clustering_ops.kmc2_chain_initialization)
+    KmeansPlusPlusInitialization = staticmethod(gen_clustering_ops.kmeans_plus_plus_initialization)
+    NearestNeighbors = staticmethod(gen_clustering_ops.nearest_neighbors)
+
+    def __getattr__(self, name):
+        return getattr(tf.raw_ops, name)
+
+
+RAW = Raw()
 
 
 def alone(mark, source):
@@ -25,7 +40,7 @@ def alone(mark, source):
     if not child:
         os.close(reader)
         with os.fdopen(writer, "w") as stream:
-            json.dump(topics.outcome(tf, tf.raw_ops, mark, source), stream)
+            json.dump(topics.outcome(tf, RAW, mark, source), stream)
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as stream:
@@ -41,7 +56,7 @@ def main():
     for topic in sys.argv[1:] or topics.topics():
         rows = []
         for mark, source in topics.calls(topic):
-            found = topics.outcome(tf, tf.raw_ops, mark, source) if mark == "n" else alone(mark, source)
+            found = topics.outcome(tf, RAW, mark, source) if mark == "n" else alone(mark, source)
             refused = isinstance(found, dict)
             if refused != (mark in "ec"):
                 print("%s: %s: %s gives %s" % (topic, mark, source, found))
