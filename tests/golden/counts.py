@@ -24,8 +24,11 @@ _NAMED = re.compile(r"\b(?:(?:raw|r)\.|old\(\")([A-Z]\w*)")
 
 # Ops of which TensorFlow on a CPU says too little to have three cases.
 FEW = dict.fromkeys(
-    "CudnnRNN CudnnRNNBackprop CudnnRNNBackpropV2 CudnnRNNBackpropV3 CudnnRNNCanonicalToParams "
-    "CudnnRNNCanonicalToParamsV2 CudnnRNNParamsSize CudnnRNNParamsToCanonical CudnnRNNParamsToCanonicalV2 CudnnRNNV2 CudnnRNNV3".split(),
+    (
+        "CudnnRNN CudnnRNNBackprop CudnnRNNBackpropV2 CudnnRNNBackpropV3 "
+        "CudnnRNNCanonicalToParams CudnnRNNCanonicalToParamsV2 CudnnRNNParamsSize CudnnRNNParamsToCanonical "
+        "CudnnRNNParamsToCanonicalV2 CudnnRNNV2 CudnnRNNV3"
+    ).split(),
     "has kernels on GPUs only; that a CPU refuses it is a case of its own file",
 )
 
