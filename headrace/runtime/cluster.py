@@ -112,7 +112,7 @@ class Cluster:
         (how many different rows a batch names, how long a sentence is), so theirs comes once interpreting them has
         taken as long as compiling did, or may be expected to.
         """
-        if key in self._programs or not (self._programs or varied):
+        if key in self._programs or key in self.jobs or not (self._programs or self.jobs or varied):
             return True
         return self._spent.get(key, 0.0) >= self._compiling_s
 

@@ -192,3 +192,17 @@ def test_long_clusters_are_made_in_pieces(monkeypatch):
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a[0], b[0], rtol=1e-5)
         np.testing.assert_allclose(a[1], b[1], rtol=1e-5)
+
+
+def test_sizes_that_depend_on_data_are_not_compiled_at_every_step_in_the_background(monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", "auto")
+    monkeypatch.setenv("HEADRACE_BACKGROUND", "on")
+    rows = tf.placeholder(tf.int32, [64])
+    different, _ = tf.unique(rows)
+    y = tf.reduce_sum(tf.cast(different, tf.float32) * 2.0)
+    with tf.Session() as sess:
+        for n in range(1, 40):
+            assert sess.run(y, {rows: np.arange(64) % n}) == n * (n - 1)
+        plan = list(sess._plans.values())[-1]
+        made = [len(s._programs) + len(s.jobs) for s in plan._stages if isinstance(s, Cluster)]
+    assert sum(made) <= 2
