@@ -289,7 +289,7 @@ def _rows_host(handles: Any, indices: Any, grad: Any, update: Any, ctx: Any) -> 
     new = [ctx.own(handle) for handle in handles]
     distinct = native.distinct(indices, np.int32)
     if distinct is not None and len(distinct[0]) == len(indices):
-        for whole, rows in zip(new, update([v[indices] for v in new], grad), strict=True):
+        for whole, rows in zip(new, update([np.take(v, indices, 0) for v in new], grad), strict=True):
             whole[indices] = rows
         return
     # Rows named twice are updated twice, one after the other.
