@@ -23,7 +23,8 @@ WHY_NOT = "_why_not.txt"  # says why a library is not there, for `headrace docto
 
 # Sums stay in the order in which they are written and products are rounded before they are added: results are those
 # of NumPy, on every CPU. Nothing is compiled for the building machine's CPU alone.
-FLAGS = "-std=c++17 -O3 -fPIC -shared -ffp-contract=off -fno-math-errno -fvisibility=hidden -pthread -s -DNDEBUG".split()
+FLAGS = "-std=c++17 -O3 -fPIC -shared -pthread -s -DNDEBUG -fvisibility=hidden".split()
+FLAGS += ["-ffp-contract=off", "-fno-math-errno"]
 # Tried in turn: not every compiler has a static standard library, or code for several kinds of CPU.
 VARIANTS = (["-static-libstdc++", "-static-libgcc"], [], ["-DHEADRACE_NO_CLONES"])
 

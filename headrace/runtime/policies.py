@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from headrace import lazy
+from headrace import lazy, native
 from headrace.platform import tf_logging
 from headrace.runtime import compile_cache, surroundings
 
@@ -157,6 +157,7 @@ def use_threads(config: Any) -> None:
     if wanted <= 0:
         return
     wanted = min(wanted, surroundings.cpu_count())
+    native.use_threads(wanted)
     with _lock:
         if wanted == surroundings.threads():
             return
