@@ -1,4 +1,4 @@
-"""Distinct numbers, and sums of rows that belong together, by the native library."""
+"""Distinct numbers, sums of rows that belong together, and greatest elements of rows, by the native library."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace.native import address, library
+from headrace.native import address, library, threads
 
 _SUMS = {np.dtype(np.float32): "headrace_add_rows_float", np.dtype(np.float64): "headrace_add_rows_double"}
+_FOR_A_THREAD = 1 << 19  # elements; fewer are not worth a thread of their own
 _PLACES = (np.dtype(np.int32), np.dtype(np.int64))
 
 
@@ -90,3 +91,38 @@ def sums(rows: np.ndarray, chosen: np.ndarray | None, ids: np.ndarray, count: in
     if bad >= 0:
         raise IndexError(f"index or id {bad} is out of range")
     return out
+
+
+def top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Returns the k greatest elements of each row and their places, the first of equal ones first.
+
+    Args:
+      x: Rows along the last axis.
+      k: How many of each, at most a row's length.
+
+    Returns:
+      The values and, as int32, the places. None without the library, for other types than floats and integers of 32
+      and 64 bits, and where sorting whole rows is as quick.
+    """
+    lib = library()
+    n = x.shape[-1]
+    if lib is None or x.dtype.kind not in "fi" or x.dtype.itemsize not in (4, 8) or not x.dtype.isnative:
+        return None
+    if not 0 < k <= n // 4 or n >= 2**31 or not x.size:
+        return None
+    x = np.ascontiguousarray(x)
+    values, places = np.empty((*x.shape[:-1], k), x.dtype), np.empty((*x.shape[:-1], k), np.int32)
+    function = lib.headrace_top_k
+    function.restype = c_int64
+    failed = function(
+        address(x),
+        c_int64(ord(x.dtype.kind)),
+        c_int64(x.itemsize),
+        c_int64(x.size // n),
+        c_int64(n),
+        c_int64(k),
+        c_int64(max(1, min(threads(), x.size // _FOR_A_THREAD))),
+        address(values),
+        address(places),
+    )
+    return None if failed else (values, places)
