@@ -69,6 +69,9 @@ class IndexedSlices:
     def consumers(self) -> Any:
         return self._values.consumers()
 
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self._values, self._indices, self._dense_shape)
+
     def __str__(self) -> str:
         dense = f", dense_shape={self._dense_shape}" if self._dense_shape is not None else ""
         return f"IndexedSlices(indices={self._indices}, values={self._values}{dense})"

@@ -14,6 +14,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import as_dtype
 from headrace.graph.default import name_scope
+from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.tensor import Tensor
 from headrace.opdef.convert import constant_node, convert_to_tensor
 from headrace.opdef.registry import raw
@@ -24,7 +25,9 @@ _SMALL = 1000  # elements from which on zeros and ones are filled at run time in
 
 
 def _is_sparse(value: Any) -> bool:
-    return hasattr(value, "dense_shape") and hasattr(value, "indices")
+    return (
+        hasattr(value, "dense_shape") and hasattr(value, "indices") and not isinstance(value, IndexedSlices)
+    )
 
 
 def shape_of(

@@ -91,6 +91,20 @@ def names(tf, raw):
             second = []
         return [y] + first + [tf.convert_to_tensor(g) for g in second if g is not None]
 
+    def sq(function, *values):
+        """The gradients of the weighted squares of what a function gives, and the gradients of those."""
+        xs = [tf.constant(v) for v in values]
+        total = 0
+        for y in _flat(function(*xs)):
+            if y.dtype.is_complex:
+                for part in (tf.real(y), tf.imag(y)):
+                    total += tf.reduce_sum(tf.cast(weights(part) * part * part, tf.float64))
+            elif y.dtype.is_floating:
+                total += tf.reduce_sum(tf.cast(weights(y) * y * y, tf.float64))
+        first = [tf.convert_to_tensor(g) for g in tf.gradients(total, xs) if g is not None]
+        second = tf.gradients(first, xs, [weights(g) for g in first])
+        return first + [tf.convert_to_tensor(g) for g in second if g is not None]
+
     def r(value, **k):
         """A ragged tensor."""
         return tf.ragged.constant(value, **k)
@@ -178,6 +192,7 @@ def names(tf, raw):
         "d": d,
         "d2": d2,
         "dw": dw,
+        "sq": sq,
         "r": r,
         "s": s,
         "sp": sp,

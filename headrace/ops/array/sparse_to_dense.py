@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.export import NAMES
-from headrace.graph import name_scope
+from headrace.graph import Tensor, name_scope
 from headrace.lazy import jnp
 from headrace.opdef import constant_node, convert_to_tensor, export, op, raw
 from headrace.opdef.nodes import rank_of
@@ -104,9 +104,12 @@ def sparse_to_dense_grad(op, dy):
 
 
 def _all_axes(x):
-    if x._dims is not None:
+    if isinstance(x, Tensor) and x._dims is not None:
         return constant_node(np.arange(len(x._dims), dtype=np.int32), name="Const")
-    return raw.Range(0, raw.Rank(x), 1, name="range")
+    rank = rank_of(x)
+    with name_scope("range") as scope:
+        start = constant_node(np.int32(0), name="start")
+        return raw.Range(start, rank, constant_node(np.int32(1), name="delta"), name=scope)
 
 
 @SparseToDense.cases

@@ -29,6 +29,7 @@ from headrace.ops.array.tensor_list_shapes import (
 )
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.tensor_list import TensorList, as_list, shape_text
+from headrace.tensor_shape import to_tuple
 
 # Marks of nodes that `tf.TensorArray` makes. The host rules look at them; every first run is the host's.
 CLEARS = "clears_after_read"
@@ -267,7 +268,7 @@ def tensor_list_stack_lower(input_handle, element_shape, *, element_dtype, num_e
 
 @TensorListStack.grad
 def tensor_list_stack_grad(op, dtensor):
-    dims = dtensor._dims
+    dims = to_tuple(dtensor.shape)
     shape = as_operand(dims[1:] if dims else None)
     return raw.TensorListFromTensor(dtensor, shape), None
 

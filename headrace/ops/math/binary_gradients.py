@@ -131,7 +131,12 @@ def minimum_grad(op: Any, dz: Any) -> Any:
 def squared_difference_grad(op: Any, dz: Any) -> Any:
     x, y = op.inputs
     with after(dz):
-        dx = raw.Mul(scalar(2.0, dz, "scalar"), dz) * (x - y)
+        two = scalar(2.0, dz, "scalar")
+        if isinstance(dz, IndexedSlices):
+            twice: Any = IndexedSlices(raw.Mul(two, dz.values), dz.indices, dz.dense_shape)
+        else:
+            twice = raw.Mul(two, dz)
+        dx = twice * (x - y)
     if not isinstance(dz, IndexedSlices) and same_static_shape(x, y, dz):
         return dx, -dx
     to_x, to_y = static_reducers(x, y, dz)

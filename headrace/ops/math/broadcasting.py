@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace import shapes
 from headrace.errors import InvalidArgumentError
+from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.tensor import Tensor
 from headrace.opdef import op, raw
 from headrace.ops.math.building import int32, shape_of
@@ -107,6 +108,8 @@ def reducers(x: Tensor, y: Tensor, fold: bool = True) -> tuple[Reducer, Reducer]
 
 def static_reducers(x: Tensor, y: Tensor, dy: Tensor) -> tuple[Reducer, Reducer]:
     """Returns the same, decided now where the shapes are known: no nodes for an operand that was not broadcast."""
+    if isinstance(dy, IndexedSlices):
+        return reducers(x, y)
     if not (shapes.is_full(x._dims) and shapes.is_full(y._dims) and shapes.is_full(dy._dims)):
         return reducers(x, y, fold=False)
     # Nothing uses the node, but TensorFlow adds it, once a graph and pair of shapes.

@@ -44,6 +44,8 @@ def cast_to(x: Any, dtype: Any, name: str = "Cast") -> Any:
     if isinstance(x, Tensor) and x.dtype is dtype:
         return x
     with name_scope(name) as scope:
+        if isinstance(x, IndexedSlices):
+            return IndexedSlices(cast_to(x.values, dtype, scope), x.indices, x.dense_shape)
         if not isinstance(x, Tensor):
             from headrace.opdef import convert_to_tensor
 
