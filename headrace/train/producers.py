@@ -38,6 +38,24 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
             return NAMES["identity"](tensor, name=scope)
 
 
+@export("train.match_filenames_once", "io.match_filenames_once")
+def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
+    """Returns a local variable of the names of the files that match a pattern when it is initialized.
+
+    Args:
+      pattern: A pattern, or a list of such.
+      name: The variable's name.
+    """
+    with name_scope(name, "matching_filenames", [pattern]) as scope:
+        return NAMES["Variable"](
+            NAMES["matching_files"](pattern),
+            name=scope,
+            trainable=False,
+            validate_shape=False,
+            collections=[GraphKeys.LOCAL_VARIABLES],
+        )
+
+
 @export("train.input_producer")
 def input_producer(
     input_tensor: Any,

@@ -191,3 +191,14 @@ def test_batches_of_sparse_tensors():
     assert value.indices.tolist() == [[0, 0, 3], [1, 0, 0], [2, 0, 1]]
     assert value.values.tolist() == [3.0, 0.0, 1.0]
     assert value.dense_shape.tolist() == [3, 1, 4]
+
+
+def test_files_are_looked_for_once(tmp_path):
+    for name in "ba":
+        (tmp_path / f"{name}.txt").write_text(name)
+    names = tf.train.match_filenames_once(str(tmp_path / "?.txt"))
+    assert names in tf.local_variables() and not tf.trainable_variables()
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        (tmp_path / "c.txt").write_text("c")
+        assert session.run(names).tolist() == [str(tmp_path / f"{name}.txt").encode() for name in "ab"]
