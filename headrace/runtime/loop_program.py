@@ -2,7 +2,7 @@
 
 Where a plan meets other lengths at each step (sentences, say) compiling it for each of them never pays. Its loops are
 where the time goes, and what they need to know of a length is how much room their lists take. So a loop gets a
-program whose lists have room for a power of two elements and whose number of iterations is one of its operands;
+program whose lists have room for a round number of elements and whose number of iterations is one of its operands;
 everything around it stays interpreted.
 """
 
@@ -27,7 +27,7 @@ from headrace.runtime.trip_count import trip_count
 # What is left of a loop that has begun is worth a program of its own if it takes longer than this.
 _WORTH_COMPILING_S = 1.0
 _LEAST_ROOM = 16
-_WASTE = 8  # times the room that is needed
+_WASTE = 4  # times the room that is needed
 _MOST_FAILURES = 3
 _SMALL = 8  # elements; a shape that a loop leaves for its gradient has no more
 
@@ -112,14 +112,21 @@ class LoopProgram(Cluster):
         if not sizes:
             return 1 << max(23, (most - 1).bit_length())
         needed = max(most, *sizes, 1)
-        # Twice what is needed now, so that few lengths ask for more.
         had = [room for room in self._rooms if needed <= room <= _WASTE * needed]
-        return min(had) if had else max(_LEAST_ROOM, 1 << (2 * needed - 1).bit_length())
+        # Half as much again as is needed now, so that few lengths ask for more: making a program takes a second, but
+        # room that is not used is cleared in each step.
+        return min(had) if had else max(_LEAST_ROOM, _rounded(needed + needed // 2))
 
 
 def program_of(step: Step, op: Operation) -> LoopProgram | None:
     """Returns a loop's programs in a session, None if it can't have any."""
     return step.state.node_object(op, lambda: LoopProgram(op)) if can_lower(op) else None
+
+
+def _rounded(n: int) -> int:
+    """Returns the least power of two, or three quarters of one, that is not less."""
+    power = 1 << (n - 1).bit_length()
+    return power * 3 // 4 if n <= power * 3 // 4 else power
 
 
 def _known(value: Any) -> Any:

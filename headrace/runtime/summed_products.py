@@ -24,7 +24,6 @@ from headrace.runtime.trip_count import strip
 
 _MOST_BYTES = 256 << 20  # for the factors of one product
 _MOST_ROWS = 256  # of a factor; products of taller ones are quick as they are
-_AT_ONCE = 16  # iterations, where their number is known only once the loop has run
 
 
 @dataclass
@@ -139,13 +138,13 @@ def worth_it(sums: Sequence[Sum], shapes: Sequence[Any], start: Sequence[Any], m
       sums: What was found.
       shapes: The shapes of their factors, in the order in which `without` hands them out.
       start: What the loop's variables start with.
-      most: The most iterations.
+      most: The number of iterations.
     """
     out = []
     shapes = list(shapes)
     for each in sums:
         own, shapes = shapes[: 2 * len(each.factors)], shapes[2 * len(each.factors) :]
-        size = sum(4 * int(np.prod(s)) * _padded(most) for s in own)
+        size = sum(4 * int(np.prod(s)) * most for s in own)
         fits = all(
             (a[1], b[1]) == np.shape(start[each.position]) for a, b in zip(own[::2], own[1::2], strict=True)
         )
@@ -154,13 +153,9 @@ def worth_it(sums: Sequence[Sum], shapes: Sequence[Any], start: Sequence[Any], m
     return out
 
 
-def _padded(most: int) -> int:
-    return -(-most // _AT_ONCE) * _AT_ONCE
-
-
 def rooms(shapes: Sequence[Any], most: int) -> list[Any]:
-    """Returns arrays that have room for factors of some shapes from all iterations."""
-    return [jnp.zeros((_padded(most), *shape), np.float32) for shape in shapes]
+    """Returns arrays that have room for factors of some shapes from so many iterations."""
+    return [jnp.zeros((most, *shape), np.float32) for shape in shapes]
 
 
 def keep(rooms: Sequence[Any], factors: Sequence[Any], iteration: Any) -> list[Any]:
@@ -171,25 +166,15 @@ def keep(rooms: Sequence[Any], factors: Sequence[Any], iteration: Any) -> list[A
     ]
 
 
-def total(start: Any, rooms: Sequence[Any], iterations: Any) -> Any:
+def total(start: Any, rooms: Sequence[Any]) -> Any:
     """Returns a sum after a loop: what it started with and the products of the factors that were kept.
 
     Args:
       start: What the sum started with, [m, n].
       rooms: For each product the left factors [iterations, rows, m] and the right ones [iterations, rows, n].
-      iterations: How many iterations there were, a number or a scalar.
     """
     for left, right in zip(rooms[::2], rooms[1::2], strict=True):
-        if isinstance(iterations, int):
-            start = start + _product(left[:iterations], right[:iterations])
-            continue
-
-        def add(k: Any, so_far: Any, left: Any = left, right: Any = right) -> Any:
-            a = lax.dynamic_slice_in_dim(left, k * _AT_ONCE, _AT_ONCE)
-            b = lax.dynamic_slice_in_dim(right, k * _AT_ONCE, _AT_ONCE)
-            return so_far + _product(a, b)
-
-        start = lax.fori_loop(0, (iterations + _AT_ONCE - 1) // _AT_ONCE, add, start)
+        start = start + _product(left, right)
     return start
 
 

@@ -46,7 +46,8 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     bound = trips.most if room is None else room or None
     if bound is None or bound > _LONG:
         trace.facts["endless"] = True
-    sums, shapes = _sums(trace, op, test.function, f, operands, bound)
+    # Where the number of iterations is not known, keeping factors for the most there may be would cost as much.
+    sums, shapes = _sums(trace, op, test.function, f, operands, trips.most if trips.is_exact else None)
     if sums:
         work = Body(trace, op, summed_products.without(f, sums, True))
         f = summed_products.without(f, sums)
@@ -133,8 +134,7 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     result = all_operands(carried)
     for each in sums:
         own, kept = kept[: 2 * len(each.factors)], kept[2 * len(each.factors) :]
-        iterations = trips.most if trips.is_exact else count[0]
-        result[each.position] = summed_products.total(jnp.asarray(operands[each.position]), own, iterations)
+        result[each.position] = summed_products.total(jnp.asarray(operands[each.position]), own)
     if trips.is_exact:
         _know_counters(result, operands, trips, growth)
     return result
