@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from headrace import native
@@ -9,6 +10,7 @@ from headrace.lazy import jax
 
 TARGETS = ("headrace_max_pool_gradient",)
 
+_lock = threading.Lock()
 _registered: list[Any] = []  # the library, or None, once it was looked for
 _known: set[str] = set()  # what XLA knows already; nothing can be taken back
 
@@ -16,7 +18,9 @@ _known: set[str] = set()  # what XLA knows already; nothing can be taken back
 def library() -> Any:
     """Returns the library whose functions XLA knows, None if there is none or the default device is no CPU."""
     if not _registered:
-        _registered.append(_register())
+        with _lock:  # XLA takes each function once
+            if not _registered:
+                _registered.append(_register())
     return _registered[0]
 
 
