@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from headrace import dtypes, errors, shapes
@@ -69,10 +71,22 @@ def _shown(shape):
     return "[" + ",".join(map(str, shape)) + "]"
 
 
+@functools.lru_cache(4096)
+def _cut(shape, begin, end, strides, masks):
+    """Returns the index that takes a slice, and its shape: the same ones are asked for in every step."""
+    plan = planned(shape, np.array(begin), np.array(end), np.array(strides), dict(masks))
+    return slicing.slices(plan.index), plan.final
+
+
 @StridedSlice.host
 def strided_slice_host(input, begin, end, strides, **masks):
-    plan = planned(input.shape, begin, end, strides, masks)
-    return input[slicing.slices(plan.index)].reshape(plan.final)
+    if begin.ndim == end.ndim == strides.ndim == 1:
+        spec = tuple(begin.tolist()), tuple(end.tolist()), tuple(strides.tolist())
+        index, final = _cut(input.shape, *spec, tuple(masks.items()))
+    else:
+        plan = planned(input.shape, begin, end, strides, masks)
+        index, final = slicing.slices(plan.index), plan.final
+    return input[index].reshape(final)
 
 
 @StridedSlice.lower(static="begin end strides")
