@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace import dtypes, shapes
-from headrace.lazy import jax, jnp
+from headrace.lazy import jnp, lax
 from headrace.opdef import export, op, raw
 from headrace.opdef.nodes import shape_of
 from headrace.ops.array.failing import invalid, shown
@@ -46,9 +46,21 @@ def _host(side):
 def _lower(side):
     def rule(sorted_inputs, values, *, out_type):
         _check(sorted_inputs, values)
-        search = jax.vmap(lambda s, v: jnp.searchsorted(s, v, side))
-        found = search(jnp.asarray(sorted_inputs), jnp.asarray(values)).astype(out_type.storage)
-        return jnp.where(_is_nan(values), 0, found).astype(out_type.storage) if side == "left" else found
+        rows, values = jnp.asarray(sorted_inputs), jnp.asarray(values)
+        count = rows.shape[1]
+
+        def halve(_, bounds):
+            low, high = bounds
+            middle = (low + high) // 2
+            here = jnp.take_along_axis(rows, jnp.minimum(middle, count - 1), 1)
+            beyond = here < values if side == "left" else ~(values < here)
+            open_ = low < high
+            return jnp.where(open_ & beyond, middle + 1, low), jnp.where(open_ & ~beyond, middle, high)
+
+        low, high = jnp.zeros(values.shape, np.int64), jnp.full(values.shape, count, np.int64)
+        # Rows that are not in order get what these steps give, as they do in TensorFlow.
+        found = lax.fori_loop(0, count.bit_length(), halve, (low, high))[0] if count else low
+        return found.astype(out_type.storage)
 
     return rule
 

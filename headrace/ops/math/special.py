@@ -142,7 +142,12 @@ def _zeta_edges(xp: Any, x: Any, q: Any, inside: Any) -> Any:
 
 
 def _zeta_host(x: Any, q: Any) -> Any:
-    return _zeta_edges(np, x, q, scipy_special.zeta)
+    def inside(x: Any, q: Any) -> Any:
+        # The kernel's series is a multiple of its first term, and so nothing where that is.
+        lost = (q > 0) & (q**-x < np.finfo(x.dtype).tiny)
+        return np.where(lost, 0, scipy_special.zeta(x, q))
+
+    return _zeta_edges(np, x, q, inside)
 
 
 def _zeta_lower(x: Any, q: Any) -> Any:

@@ -12,6 +12,8 @@ from headrace.opdef import op
 from headrace.ops.random import philox
 from headrace.ops.random.candidates import Draws
 
+_MOST_RETRIES = 1_000_000
+
 
 def _invalid(message: str) -> None:
     raise InvalidArgumentError(None, None, message)
@@ -105,6 +107,8 @@ def kmeans_plus_plus_host(points, num_to_sample, seed, num_retries_per_sample):
     retries = int(num_retries_per_sample)
     if retries < 0:
         retries = 2 + int(math.log(wanted))
+    if retries > _MOST_RETRIES:
+        _invalid(f"num_retries_per_sample is {retries}, which never ends")
     chosen: list[int] = []
     squares = np.full(count, np.inf, np.float32)
     for _ in range(wanted):
