@@ -27,28 +27,41 @@ def parallel_concat_shape(values, *, shape):
         raise ValueError("shape attr must be fully defined.")
     if not all(shapes.is_full(v) for v in values):
         raise ValueError("All input shapes must be fully defined.")
-    merged = values[0]
-    for later in values[1:]:
-        merged = shapes.merge(later, merged)
-    if merged[0] != 1:
+    if not all(v and v[0] == 1 for v in values):
         raise ValueError("Size of first dimension must be 1.")
+    if not shape:
+        raise ValueError("Shapes must be equal rank, but are 1 and 0")
+    merged = (1, *shape[1:])
+    for i, value in enumerate(values):
+        try:
+            merged = shapes.merge(value, merged)
+        except ValueError as e:
+            raise ValueError(f"{e}\n\tFrom merging shape {i} with other shapes.") from None
     return shape
 
 
+def _rows_of(values, shape, xp):
+    """Returns the rows, with zeros after them where the shape has more."""
+    rows = xp.concatenate(values, 0)[: shape[0]]
+    lacking = xp.zeros((shape[0] - rows.shape[0], *rows.shape[1:]), rows.dtype)
+    return xp.concatenate([rows, lacking], 0)
+
+
 @ParallelConcat.host
-def parallel_concat_host(values):
-    return np.concatenate(values, 0)
+def parallel_concat_host(values, *, shape):
+    return _rows_of(values, shape, np)
 
 
 @ParallelConcat.lower
-def parallel_concat_lower(values):
-    return jnp.concatenate(values, 0)
+def parallel_concat_lower(values, *, shape):
+    return _rows_of(values, shape, jnp)
 
 
 @ParallelConcat.cases
 def parallel_concat_cases(case):
     case.needs_known("All input shapes must be fully defined")
     case(([[1.0]], [[2.0]]), shape=[2, 1], gives=[[1.0], [2.0]])
+    case(([[1.0]], [[2.0]]), shape=[3, 1], gives=[[1.0], [2.0], [0.0]])
 
 
 Empty = op("""
