@@ -342,7 +342,7 @@ def _check_type(attr: Attr, arg: Arg, dtype: DType) -> None:
 
 def _dtype_of(value: Any) -> DType | None:
     dtype = getattr(value, "dtype", None)
-    if dtype is None:
+    if not isinstance(dtype, DType):
         try:
             dtype = hooks.convert_to_tensor(value).dtype
         except (TypeError, ValueError):
@@ -381,9 +381,7 @@ def _convert_list(
     if arg.type_attr is not None:
         dtype = known.get(arg.type_attr)
         if dtype is None:
-            dtype = next(
-                (v.dtype.base_dtype for v in value if isinstance(getattr(v, "dtype", None), DType)), None
-            )
+            dtype = next((v.dtype.base_dtype for v in value if isinstance(v, Tensor)), None)
     preferred = None
     if dtype is None and arg.type_attr is not None:
         default = signature.attrs[arg.type_attr].default
