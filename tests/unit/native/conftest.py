@@ -1,7 +1,5 @@
 """Tests of the native library run with it and without."""
 
-import os
-
 import pytest
 
 from headrace import native
@@ -30,8 +28,7 @@ def kind(request, monkeypatch):
     monkeypatch.setenv("HEADRACE_NATIVE", "1" if request.param == "native" else "0")
     native.forget()
     if request.param == "native" and native.library() is None:
-        native.forget()
-        pytest.skip("the native library was not built: there is no C++ compiler here")
+        pytest.skip(f"native kernels: {native.describe()}")
     yield request.param
     native.forget()
 
@@ -39,5 +36,5 @@ def kind(request, monkeypatch):
 @pytest.fixture
 def needs_library():
     """Skips a test where there is no library."""
-    if os.environ.get("HEADRACE_NATIVE") == "0" or native.library() is None:
-        pytest.skip("the native library was not built: there is no C++ compiler here")
+    if native.library() is None:
+        pytest.skip(f"native kernels: {native.describe()}")
