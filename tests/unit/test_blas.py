@@ -26,7 +26,9 @@ def test_threads_are_as_before():
         original = np.matmul
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                np, "matmul", lambda *x, lib=library, f=original, seen=seen: (seen.append(lib.num_threads), f(*x))[1]
+                np,
+                "matmul",
+                lambda *x, lib=library, f=original, seen=seen: (seen.append(lib.num_threads), f(*x))[1],
             )
             blas.multiply(a, a)
             with pytest.raises(ValueError):
