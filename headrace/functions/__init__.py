@@ -1,5 +1,6 @@
 """Python functions as functions of the graph: tf.function, and TensorFlow 1's Defun."""
 
+from headrace.functions.batching import batch_function
 from headrace.functions.concrete import ConcreteFunction
 from headrace.functions.defun import Defun
 from headrace.functions.polymorphic import Function, function
@@ -11,6 +12,7 @@ __all__ = [
     "Defun",
     "Function",
     "WrappedFunction",
+    "batch_function",
     "function",
     "trace_function",
     "wrap_function",

@@ -95,6 +95,10 @@ class HostContext:
             raise Deferred(self.op, pending)
         return wait_for(pending, step.closing, step.deadline)
 
+    def apart(self) -> HostContext:
+        """Returns a context for calls in another thread, while this one waits for what comes out."""
+        return HostContext(self._step.beside(self._step.closing), self.op)
+
     def at_end(self, function: Any) -> None:
         """Has a function called when the step has ended, well or not."""
         self._step.at_end.append(function)
