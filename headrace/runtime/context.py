@@ -147,6 +147,10 @@ class HostContext:
         """Whether the Python function that made the node left a mark on it."""
         return mark in origin(self.op).__dict__
 
+    def mark(self, mark: str) -> Any:
+        """Returns the value of a mark that the Python function that made the node left on it, or None."""
+        return origin(self.op).__dict__.get(mark)
+
     def node_object(self, make: Any) -> Any:
         """Returns an object that the node keeps for the session's life, made the first time."""
         return self._step.state.node_object(self.op, make)

@@ -10,8 +10,10 @@ from headrace.lazy import jnp
 from headrace.opdef import nodes, op, raw
 from headrace.ops.array.tensor_list_shapes import (
     EXPECTED,
+    FIXED_SIZE,
     MOST_TRACED,
     READ,
+    beyond,
     check_dtype,
     check_places,
     check_type,
@@ -221,7 +223,7 @@ def tensor_list_scatter_into_shape(input_handle, tensor, indices, *, element_dty
 
 
 @TensorListScatterIntoExistingList.host
-def tensor_list_scatter_into(input_handle, tensor, indices, *, element_dtype):
+def tensor_list_scatter_into(input_handle, tensor, indices, *, element_dtype, ctx):
     given = as_list(input_handle)
     check_type(given, element_dtype)
     if tensor.ndim == 0:
@@ -234,6 +236,8 @@ def tensor_list_scatter_into(input_handle, tensor, indices, *, element_dtype):
     if any(i < 0 for i in places):
         raise invalid("Indices in TensorListScatter must all be non-negative.")
     n = max(places, default=-1) + 1
+    if n > given.size and ctx.is_marked(FIXED_SIZE):
+        raise beyond(n - 1, given.size)
     check_length(n)
     items = given.items + [None] * max(0, n - given.size)
     for i, row in zip(places, tensor, strict=True):

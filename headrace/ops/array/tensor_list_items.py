@@ -9,7 +9,9 @@ from headrace.opdef import constant_value, nodes, op, raw
 from headrace.opdef.element_shapes import as_operand
 from headrace.ops.array.tensor_list_shapes import (
     EXPECTED,
+    FIXED_SIZE,
     READ,
+    beyond,
     check_dtype,
     check_places,
     check_type,
@@ -180,7 +182,7 @@ def tensor_list_from_tensor_shape(tensor, element_shape, *, element_dtype, ctx):
 
 
 @TensorListFromTensor.host
-def tensor_list_from_tensor(tensor, element_shape, *, element_dtype):
+def tensor_list_from_tensor(tensor, element_shape, *, element_dtype, ctx):
     shape = given_shape(element_shape)
     if tensor.ndim == 0:
         raise invalid("Tensor must be at least a vector, but saw shape: []")
@@ -188,6 +190,9 @@ def tensor_list_from_tensor(tensor, element_shape, *, element_dtype):
         raise invalid(
             f"Specified a list with shape {shape_text(shape)} from a tensor with shape {shape_text(tensor.shape[1:])}"
         )
+    most = ctx.mark(FIXED_SIZE)
+    if most is not None and len(tensor) > most:
+        raise beyond(len(tensor) - 1, most)
     return TensorList(element_dtype, shape, [np.asarray(row, tensor.dtype) for row in tensor])
 
 

@@ -82,6 +82,15 @@ READ = "Trying to read from list with wrong element dtype. List has type {found}
 # -- while running -------------------------------------------------------------------------------------------
 
 
+# The mark of nodes that `tf.TensorArray` makes to fill an array that doesn't grow: its size, True if that is not known.
+FIXED_SIZE = "fixed_size"
+
+
+def beyond(i, size):
+    """Returns the error for rows that go beyond the end of an array that doesn't grow."""
+    return invalid(f"Max scatter index must be < array size ({i} vs. {size})")
+
+
 def invalid(message):
     return errors.InvalidArgumentError(None, None, message)
 

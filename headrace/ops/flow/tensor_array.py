@@ -71,6 +71,8 @@ class TensorArray:
             raise ValueError("Size must be provided if flow is not provided")
         self._dtype = as_dtype(dtype).base_dtype
         self._dynamic_size = dynamic_size
+        self._is_fixed = size is not None and not dynamic_size
+        self._size = size if self._is_fixed and isinstance(size, int) else None  # where it is fixed and known
         self._infer_shape = infer_shape
         # What is known of the elements' shape: shared by all arrays that were made of this one by writing.
         self._known = [None if element_shape is None else to_tuple(TensorShape(element_shape))]
@@ -115,6 +117,7 @@ class TensorArray:
         new._dtype, new._dynamic_size, new._infer_shape = self._dtype, self._dynamic_size, self._infer_shape
         new._known, new._flow, new._clears = self._known, flow, self._clears
         new._home, new._handle = self._home, self._handle
+        new._is_fixed, new._size = self._is_fixed, self._size
         return new
 
     def _components(self):
@@ -270,6 +273,8 @@ class TensorArray:
             row = value._dims[1:] if value._dims is not None else None
             self._check(row)
             flow = raw.TensorListFromTensor(value, as_operand(row), name="TensorListFromTensor")
+            if self._size is not None and not control_flow_v2_enabled():
+                flow.op.__dict__["fixed_size"] = self._size
         return self._with_flow(flow)
 
     def scatter(self, indices, value, name=None):
@@ -290,6 +295,8 @@ class TensorArray:
             flow = raw.TensorListScatterIntoExistingList(
                 self._flow, value, indices, name="TensorListScatterIntoExistingList"
             )
+            if self._is_fixed and not control_flow_v2_enabled():
+                flow.op.__dict__["fixed_size"] = True
         return self._with_flow(flow)
 
     def split(self, value, lengths, name=None):

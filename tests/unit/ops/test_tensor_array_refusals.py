@@ -261,3 +261,31 @@ def test_functional_control_flow_writes_and_reads_any_number_of_times():
         tf.disable_control_flow_v2()
     with tf.Session() as session:
         assert session.run(y) == [2.0, 2.0]
+
+
+_ROWS = {
+    "unstack": lambda array, rows: array.unstack(rows),
+    "scatter": lambda array, rows: array.scatter([0, 1, 2], rows),
+}
+
+
+@pytest.mark.parametrize("how", _ROWS)
+@pytest.mark.parametrize("known", [True, False])
+def test_arrays_that_do_not_grow_take_no_more_rows_than_their_size(how, known):
+    tf.reset_default_graph()
+    rows = tf.placeholder(tf.float32, [3] if known else [None])
+    y = _ROWS[how](tf.TensorArray(tf.float32, 2), rows).stack()
+    with tf.Session() as session:
+        for _ in range(3):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match=r"Max scatter index must be < array size \(2 vs. 2\)"
+            ):
+                session.run(y, {rows: [1, 2, 3]})
+
+
+@pytest.mark.parametrize("how", _ROWS)
+def test_arrays_that_grow_take_more_rows(how):
+    tf.reset_default_graph()
+    y = _ROWS[how](tf.TensorArray(tf.float32, 2, dynamic_size=True), tf.constant([1.0, 2.0, 3.0])).stack()
+    with tf.Session() as session:
+        assert session.run(y).tolist() == [1.0, 2.0, 3.0]
