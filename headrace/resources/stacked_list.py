@@ -132,7 +132,10 @@ class StackedList:
         """
         buffer, is_set = self.buffer, self.is_set
         if capacity is None:
-            capacity = self.size if isinstance(self.size, int) else 0
+            if isinstance(self.size, int):
+                capacity = self.size
+            else:  # one of a loop of any length, whose flags have the room that it is to have
+                capacity = 0 if self.is_set is None else self.is_set.shape[0]
         rows = self.rows
         if (
             rows is not None

@@ -22,11 +22,16 @@ from headrace.resources.tensor_list import TensorList
 from headrace.runtime.cluster import Cluster
 from headrace.runtime.context import Step
 from headrace.runtime.trace import can_lower
-from headrace.runtime.trip_count import trip_count
+from headrace.runtime.trip_count import strip, trip_count
 
 # What is left of a loop that has begun is worth a program of its own if it takes longer than this.
 _WORTH_COMPILING_S = 1.0
 _LEAST_ROOM = 16
+# Room for so many elements, or for so many bytes a list, is to be had for nothing.
+_MOST_FREE_ROOM = 256
+_FREE_BYTES = 1 << 20
+# Beyond so many programs even other room has to prove that it is worth one.
+_MOST_PROGRAMS = 12
 _WASTE = 4  # times the room that is needed
 _MOST_FAILURES = 3
 _SMALL = 8  # elements; a shape that a loop leaves for its gradient has no more
@@ -81,17 +86,20 @@ class LoopProgram(Cluster):
                 # something already, would be another.
                 return None
             lists = [v for v in values if isinstance(v, (TensorList, StackedList))]
-            self.room = self._room(most, [int(v.size) for v in lists])
+            self.room = self._room(most, lists)
             try:
                 stacked = [
-                    as_stacked(v, self.room) if isinstance(v, (TensorList, StackedList)) else v
-                    for v in values
+                    as_stacked(v, self.room, 0 if _only_shrinks(t) else most or 0)
+                    if isinstance(v, (TensorList, StackedList))
+                    else v
+                    for v, t in zip(values, body.outputs, strict=True)
                 ]
                 inputs = dict(zip(self.inputs, stacked, strict=True))
                 key = self.signature(inputs)
                 # Other room is had at once; other shapes may be others at each step.
                 form = tuple([_form(v) for v in stacked])
-                if form not in self._forms and not self.worth_compiling(key):
+                is_usual = form in self._forms and len(self._programs) < _MOST_PROGRAMS
+                if not is_usual and not self.worth_compiling(key):
                     self.interpreted(key, self._compiling_s / 4)
                     return None
                 found = self.run(step, inputs, key)
@@ -103,19 +111,22 @@ class LoopProgram(Cluster):
                 self._failures += 1
                 self.spent_s += time.monotonic() - start
                 return None
-        return [_measured(found[t]) for t in self.outputs]
+        return [_measured(found[t], v) for t, v in zip(self.outputs, values, strict=True)]
 
-    def _room(self, most: int | None, sizes: list[int]) -> int:
+    def _room(self, most: int | None, lists: Sequence[TensorList | StackedList]) -> int:
         """Returns a bound for iterations and lengths; 0 if it isn't known how long the loop runs."""
         if most is None:
             return 0
-        if not sizes:
+        if not lists:
             return 1 << max(23, (most - 1).bit_length())
-        needed = max(most, *sizes, 1)
-        had = [room for room in self._rooms if needed <= room <= _WASTE * needed]
+        needed = max(most, *(int(v.size) for v in lists), 1)
+        had = [room for room in self._rooms if needed <= room <= max(_WASTE * needed, _MOST_FREE_ROOM)]
+        if had:
+            return min(had)
         # Half as much again as is needed now, so that few lengths ask for more: making a program takes a second, but
         # room that is not used is cleared in each step.
-        return min(had) if had else max(_LEAST_ROOM, _rounded(needed + needed // 2))
+        free = _FREE_BYTES // max(1, *(_element_bytes(v) for v in lists))
+        return max(min(_MOST_FREE_ROOM, _rounded(free)), _LEAST_ROOM, _rounded(needed + needed // 2))
 
 
 def program_of(step: Step, op: Operation) -> LoopProgram | None:
@@ -123,9 +134,17 @@ def program_of(step: Step, op: Operation) -> LoopProgram | None:
     return step.state.node_object(op, lambda: LoopProgram(op)) if can_lower(op) else None
 
 
+def _element_bytes(value: TensorList | StackedList) -> int:
+    """Returns how much memory an element of a list takes, as far as it is known."""
+    if isinstance(value, StackedList):
+        return 0 if value.rows is None or not len(value.rows) else value.rows.nbytes // len(value.rows)
+    first = value.get(0) if value.size else None
+    return 0 if first is None else int(getattr(first, "nbytes", 0))
+
+
 def _rounded(n: int) -> int:
     """Returns the least power of two, or three quarters of one, that is not less."""
-    power = 1 << (n - 1).bit_length()
+    power = 1 << max(0, n - 1).bit_length()
     return power * 3 // 4 if n <= power * 3 // 4 else power
 
 
@@ -134,15 +153,28 @@ def _known(value: Any) -> Any:
     return np.asarray(value) if getattr(value, "shape", None) == () and hasattr(value, "dtype") else value
 
 
+def _only_shrinks(after: Tensor) -> bool:
+    """Whether a list among a loop's variables is handed on as it is, or without its last element."""
+    op = strip(after)._op
+    return op.type in ("Placeholder", "TensorListPopBack", "TensorListSetItem")
+
+
 def _form(value: Any) -> Any:
     """Returns what a program depends on but for the room in lists."""
     if isinstance(value, StackedList):
-        return None if value.rows is None else value.rows.shape[1:]
+        kind = None if value.rows is None else (value.rows.shape[1:], value.blank is None)
+        size = value.size if value.has_known_size else None
+        return kind, size, value.element_shape, value.is_set is None, value.constant is None, value.most
     return getattr(value, "shape", None)
 
 
-def as_stacked(value: TensorList | StackedList, room: int) -> StackedList:
+def as_stacked(value: TensorList | StackedList, room: int, pushes: int) -> StackedList:
     """Returns a list as a compiled loop takes it: with room for a number of elements, its length an operand.
+
+    Args:
+      value: The list.
+      room: How many elements there is to be room for.
+      pushes: How many elements the loop may add.
 
     Raises:
       NotImplementedError: Its elements have several shapes, or there are more than there is to be room for.
@@ -150,12 +182,16 @@ def as_stacked(value: TensorList | StackedList, room: int) -> StackedList:
     n = int(value.size)
     if n > room:
         raise NotImplementedError(f"a list of {n} elements where there is room for {room}")
+    if 0 <= value.most < n + pushes:
+        raise NotImplementedError("a list that may become full")
     if isinstance(value, TensorList):
         value = _from_host(value)
     if value.blank is not None:
         value = value.like(value.host_rows(), n, value.is_set)
+    value = value.like(value.rows, value.size, value.is_set)
+    value.most = -1  # it can't become full; how much it would take differs from length to length
     if not n:
-        return value.like(value.rows, 0, value.is_set)
+        return value
     # By NumPy: each length would have JAX compile a program to make room.
     buffer = None if value.rows is None else _padded(value.rows, room)
     is_set = None if value.is_set is None else _padded(value.is_set, room)
@@ -203,8 +239,9 @@ def _from_host(value: TensorList) -> StackedList:
     return StackedList(value.element_dtype, rows, len(items), is_set, value.element_shape, most=most)
 
 
-def _measured(value: Any) -> Any:
-    """Returns a list that came out of a loop with its length as a number, free to grow."""
+def _measured(value: Any, before: Any) -> Any:
+    """Returns a list that came out of a loop with its length as a number, and free to grow as it was before."""
     if isinstance(value, StackedList):
-        return value.like(value.rows, int(value.size), value.is_set, False, value.blank)
+        value = value.like(value.rows, int(value.size), value.is_set, False, value.blank)
+        value.most = before.most
     return value

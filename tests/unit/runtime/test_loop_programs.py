@@ -170,3 +170,50 @@ def test_an_unrolled_weight_gets_its_gradient_from_one_product(monkeypatch):
             results.append(sess.run([dw, products[1].outputs[0]], {x: value}))
     for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+
+
+def test_dynamic_rnn_over_many_lengths_makes_few_programs(monkeypatch):
+    monkeypatch.setattr(functions, "_WORTH_COMPILING_S", 0.0)
+    x = tf.placeholder(tf.float32, [None, None, 3])
+    lengths = tf.placeholder(tf.int32, [None])
+    cell = tf.nn.rnn_cell.LSTMCell(4, initializer=tf.random_normal_initializer(seed=1))
+    _, state = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32)
+    loss = tf.reduce_sum(tf.square(state.h))
+    fetches = [loss, *tf.gradients(loss, tf.trainable_variables())]
+    steps = [4, 9, 30, 1, 17, 25, 12, 40, 2, 21]
+
+    def feed(n):
+        value = np.random.RandomState(n).randn(2, n, 3).astype(np.float32)
+        return {x: value, lengths: [n, n // 2]}
+
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        found = [sess.run(fetches, feed(n)) for n in steps]
+        programs = _loop_programs(sess)
+    assert len(programs) == 2
+    assert all(p._failures == 0 for p in programs)
+    assert all(1 <= len(p._programs) <= 3 for p in programs)
+    monkeypatch.setenv("HEADRACE_TIER", "interpret")
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for n, a in zip(steps, found, strict=True):
+            for one, other in zip(a, sess.run(fetches, feed(n)), strict=True):
+                np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
+
+
+def test_a_list_that_becomes_full_in_a_loop_is_refused(monkeypatch):
+    monkeypatch.setattr(functions, "_WORTH_COMPILING_S", 0.0)
+    raw = tf.raw_ops
+    n = tf.placeholder(tf.int32, [])
+    handle = raw.EmptyTensorList(element_shape=[2], max_num_elements=5, element_dtype=tf.float32)
+    _, handle = tf.while_loop(
+        lambda i, _: i < n,
+        lambda i, h: (i + 1, raw.TensorListPushBack(input_handle=h, tensor=tf.ones([2]))),
+        (0, handle),
+    )
+    length = raw.TensorListLength(input_handle=handle)
+    with tf.Session() as sess:
+        for k in (3, 5, 4, 5):
+            assert sess.run(length, {n: k}) == k
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Tried to push item into a full list"):
+            sess.run(length, {n: 6})
