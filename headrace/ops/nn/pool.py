@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, UnimplementedError
+from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.nn import interpreted
 from headrace.ops.nn import pool_lowering as lowering
@@ -420,6 +421,8 @@ def avg_pool_grad_shape(orig_input_shape, grad, *, ctx):
 def avg_pool_grad_host(orig_input_shape, grad, *, ksize, strides, padding, data_format):
     windows = windows_of(orig_input_shape, ksize, strides, padding, data_format)
     check_same("grad", grad.shape, windows.outputs)
+    if windows.has_overlong():
+        return _by_shares(np, grad, windows)
     return interpreted.avg_pool_gradient(windows, grad)
 
 
@@ -427,7 +430,17 @@ def avg_pool_grad_host(orig_input_shape, grad, *, ksize, strides, padding, data_
 def avg_pool_grad_lower(orig_input_shape, grad, *, ksize, strides, padding, data_format):
     windows = windows_of(orig_input_shape, ksize, strides, padding, data_format)
     check_same("grad", grad.shape, windows.outputs)
+    if windows.has_overlong():
+        return _by_shares(jnp, grad, windows)
     return lowering.avg_pool_gradient(grad, windows)
+
+
+def _by_shares(xp, grad, windows):
+    """Returns the gradient axis by axis, as the sum of what each window's mean owes to each element."""
+    out = grad.astype(np.float32) if grad.dtype.itemsize < 4 else grad
+    for axis, share in enumerate(windows.shares()):
+        out = xp.moveaxis(xp.tensordot(out, share.astype(out.dtype), ([axis], [0])), -1, axis)
+    return out.astype(grad.dtype)
 
 
 @AvgPoolGrad.grad
@@ -445,5 +458,15 @@ def avg_pool_grad_cases(case):
         ksize=[1, 3, 2, 1],
         strides=[1, 2, 3, 1],
         padding="SAME",
+    )
+    # TensorFlow's gradient has the first two windows, which begin before the image, stand for all of it.
+    case(
+        np.array([1, 4, 1, 1], np.int32),
+        np.array([1.0, 10.0, 100.0, 1000.0], np.float32).reshape(1, 4, 1, 1),
+        ksize=[1, 5, 1, 1],
+        strides=[1, 1, 1, 1],
+        padding="SAME",
+        gives=np.array([27.75, 361.08334, 361.08334, 361.08334]).reshape(1, 4, 1, 1),
+        grad=False,
     )
     case.shapes("[4];[?,4,4,3]", "[?,?,?,?]", **_IN_TWOS)

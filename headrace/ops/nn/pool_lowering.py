@@ -94,6 +94,26 @@ class Windows:
             out = out * inside.reshape((-1,) + (1,) * (len(self.shape) - 1 - i))
         return out
 
+    def has_overlong(self) -> bool:
+        """Whether a window is longer than the array and begins before it."""
+        return any(k > n and a > 0 for n, k, (a, _) in zip(self.shape, self.ksize, self.pads, strict=True))
+
+    def shares(self) -> list[np.ndarray[Any, Any]]:
+        """Returns for each axis what a window's mean owes to each element, [windows, elements], as TensorFlow has it.
+
+        There a window that is longer than the array and begins before it stands for the whole of it.
+        """
+        out = []
+        for n, k, s, m, (a, _) in zip(
+            self.shape, self.ksize, self.strides, self.outputs, self.pads, strict=True
+        ):
+            start = np.arange(m)[:, None] * s - a
+            first = np.maximum(start, 0)
+            length = np.minimum(np.where((start < 0) & (k > n), n, k + np.minimum(start, 0)), n - first)
+            places = np.arange(n)[None, :]
+            out.append(((places >= first) & (places < first + length)) / length)
+        return out
+
     def spread(self, term: Callable[[int], Any], dtype: Any) -> Any:
         """Sums what each window sends back to its elements: `term(k)` for the k-th element of every window.
 
