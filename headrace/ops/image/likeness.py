@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace.export import export
 from headrace.graph import control_dependencies, name_scope
+from headrace.opdef import convert_to_tensor
 from headrace.ops.image.checks import public, public_nn, rank_of
 from headrace.ops.image.conversion import convert_image_dtype
 
@@ -219,6 +220,7 @@ def ssim_multiscale(
       ValueError: The shapes don't fit.
     """
     with name_scope(None, "MS-SSIM", [img1, img2]):
+        img1, img2 = convert_to_tensor(img1, name="img1"), convert_to_tensor(img2, name="img2")
         img1, img2, max_val, shapes = _prepared(img1, img2, max_val)
         images = [img1, img2]
         heads = [shape[:-3] for shape in shapes]

@@ -21,6 +21,8 @@ def collapse_repeated(labels, seq_length, name=None):
       The labels, as many columns as the longest sequence has now, zeros behind shorter ones; and the new lengths.
     """
     with public.name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
+        labels = convert_to_tensor(labels, name="labels")
+        seq_length = convert_to_tensor(seq_length, name="seq_length")
         first = public.ones_like(labels[:, :1], "bool")
         kept = public.concat([first, public.not_equal(labels[:, 1:], labels[:, :-1])], axis=1)
         width = labels.shape[1].value

@@ -24,10 +24,14 @@ def _element(value):
         return '"' + _escaped(value) + '"'
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
+    if isinstance(value, np.complexfloating) or getattr(value, "dtype", np.dtype(bool)).name == "bfloat16":
+        return "?"
     if isinstance(value, (np.floating, float)):
-        return f"{float(value):g}"
-    if isinstance(value, np.complexfloating):
-        return f"({value.real:g},{value.imag:g})"
+        # As few digits as tell the number from its neighbours; half is written as float32.
+        wide = np.float64 if isinstance(value, (np.float64, float)) else np.float32
+        short, long = (15, 17) if wide is np.float64 else (6, 9)
+        text = f"{float(value):.{short}g}"
+        return text if wide(text) == wide(value) or value != value else f"{float(value):.{long}g}"
     return str(value)
 
 
@@ -41,7 +45,10 @@ def summary(array, limit):
     array = np.asarray(array)
     if array.ndim == 0:
         value = array[()]
-        return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else _element(value)
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "surrogateescape")
+        text = _element(value)
+        return "[?]" if text == "?" else text
     return _rows(array, limit, 0)
 
 
@@ -85,6 +92,10 @@ def string_format_cases(case):
     case((np.arange(1, 9, dtype=np.int32), np.float32(1.5)), template="a {} b {}", placeholder="{}",
          gives=gives("a [1 2 3 ... 6 7 8] b 1.5"))  # fmt: skip
     case((np.array([b"wheel", b""], object),), template="x %s", gives=gives('x ["wheel" ""]'))
+    case((np.array([1.23456789, 123456789.0, 1 / 3, 0.1], np.float32),), summarize=-1,
+         gives=gives("[1.23456788 123456792 0.333333343 0.1]"))  # fmt: skip
+    case((np.array([1 / 3, 0.1]), np.float16(0.1), np.complex64(1j)), template="%s %s %s",
+         gives=gives("[0.33333333333333331 0.1] 0.0999755859 [?]"))  # fmt: skip
     case((np.arange(8.0).reshape(2, 2, 2),), summarize=-1,
          gives=gives("[[[0 1]\n  [2 3]]\n\n [[4 5]\n  [6 7]]]"))  # fmt: skip
 

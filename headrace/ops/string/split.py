@@ -49,6 +49,8 @@ def _sparse(rows):
 
 
 def _pieces(s, marks, skip_empty):
+    if not s:
+        return []
     if not marks:
         pieces = [s[i : i + 1] for i in range(len(s))]
     else:
@@ -91,6 +93,7 @@ def string_split_cases(case):
          gives=(np.array([[0, 0], [0, 1], [2, 0]]), _words("mill", "race", "x"), np.array([3, 2])))  # fmt: skip
     case(["a,b;;c"], ",;", skip_empty=False,
          gives=(np.array([[0, 0], [0, 1], [0, 2], [0, 3]]), _words("a", "b", "", "c"), np.array([1, 4])))  # fmt: skip
+    case(["", "a"], ",", skip_empty=False, gives=(np.array([[1, 0]]), _words("a"), np.array([2, 1])))
     case(["abc"], "", gives=(np.array([[0, 0], [0, 1], [0, 2]]), _words("a", "b", "c"), np.array([1, 3])))
     case.shapes("[?];[]", "[?,2];[?];[2]")
     case.fails("[2,3];[]", match="must be rank 1")
