@@ -107,32 +107,12 @@ def _forward(name, operands, results, types, reserves):
         return (*out, xp.zeros((), scale.dtype)) if reserves == 3 else out
 
     @made.host
-    def host(x, scale, offset, mean, variance, *, epsilon, data_format, is_training):
-        return run(
-            np,
-            x,
-            scale,
-            offset,
-            mean,
-            variance,
-            epsilon=epsilon,
-            data_format=data_format,
-            is_training=is_training,
-        )
+    def host(x, scale, offset, mean, variance, **attrs):
+        return run(np, x, scale, offset, mean, variance, **attrs)
 
     @made.lower
-    def lower(x, scale, offset, mean, variance, *, epsilon, data_format, is_training):
-        return run(
-            jnp,
-            x,
-            scale,
-            offset,
-            mean,
-            variance,
-            epsilon=epsilon,
-            data_format=data_format,
-            is_training=is_training,
-        )
+    def lower(x, scale, offset, mean, variance, **attrs):
+        return run(jnp, x, scale, offset, mean, variance, **attrs)
 
     @made.cases
     def cases(case):

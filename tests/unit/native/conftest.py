@@ -1,8 +1,28 @@
 """Tests of the native library run with it and without."""
 
+import re
+
 import pytest
 
 from headrace import native
+from headrace.native import xla
+
+# Why a machine may be without the library. That it is there but can't be used, or could not be compiled by the
+# compiler that there is, is a failure.
+TRUE_REASONS = {
+    "no C++ compiler was found",
+    "HEADRACE_NATIVE was 0",
+    "turned off by HEADRACE_NATIVE=0",
+    "the default device is no CPU",
+}
+
+
+def missing():
+    """Skips a test for a true reason why there is no library, and fails it without one."""
+    said = native.describe()
+    if TRUE_REASONS.issuperset(re.search(r"\((.*)\)", said)[1].split("; ")):
+        pytest.skip(f"native kernels: {said}")
+    pytest.fail(f"the native library ought to be there: {said}")
 
 
 @pytest.fixture
@@ -28,13 +48,20 @@ def kind(request, monkeypatch):
     monkeypatch.setenv("HEADRACE_NATIVE", "1" if request.param == "native" else "0")
     native.forget()
     if request.param == "native" and native.library() is None:
-        pytest.skip(f"native kernels: {native.describe()}")
+        missing()
     yield request.param
     native.forget()
 
 
 @pytest.fixture
 def needs_library():
-    """Skips a test where there is no library."""
+    """Skips a test where there can't be a library."""
     if native.library() is None:
-        pytest.skip(f"native kernels: {native.describe()}")
+        missing()
+
+
+@pytest.fixture
+def needs_xla(needs_library):
+    """Skips a test where there can't be a library for compiled programs."""
+    if xla.library() is None:
+        missing()

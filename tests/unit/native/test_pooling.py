@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from headrace.lazy import jax
-from headrace.native import xla
 from headrace.ops.nn import pool_lowering
 from headrace.ops.nn.pool_lowering import Windows
 
@@ -25,10 +24,7 @@ GEOMETRIES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def needs_xla(needs_library):
-    if xla.library() is None:
-        pytest.skip("the native library for XLA was not built: there is no C++ compiler here")
+pytestmark = pytest.mark.usefixtures("needs_xla")
 
 
 def gradient(x, dy, windows):
