@@ -61,6 +61,8 @@ class Cluster:
         self._spent: dict[Any, float] = {}  # inputs without a program -> seconds they have been interpreted
         self._compiling_s = _COMPILING_S  # how long it took to get the newest program
         self._by_name = {t: i for i, t in enumerate(inputs)}
+        # A constant that is not fed is the same in all steps.
+        self._changing = [t for t in inputs if t in fed or t._op.type != "Const"]
         self._variants = [t for t in inputs if t._dtype.name == "variant"]
         self.always_static = False
         self.step_s: float | None = None  # how long a step took that interpreted it, if one did
@@ -86,19 +88,23 @@ class Cluster:
     def signature(self, inputs: dict[Tensor, Any]) -> Any:
         """Returns the key under which a program for these inputs is kept."""
         key: list[Any] = []
-        for t in self.inputs:
+        static = self.static
+        for t in self._changing:
             v = inputs[t]
-            if isinstance(v, VariableState):
+            if type(v) is VariableState:
                 key.append((id(v), v.value is not None and (v.value.shape)))
+            elif type(v) is np.ndarray and t not in static:
+                key.append(v.shape)
             elif type(v) is StackedList:
                 size = v.size if v.has_known_size else None
                 form = v.rows is not None and (v.rows.shape, str(v.rows.dtype), v.blank is None)
                 key.append((form, size, v.element_shape, v.is_set is None, v.is_fixed, v.most))
-            elif t in self.static:
+            elif t in static:
                 a = np.asarray(v)
                 key.append((a.shape, a.tobytes()))
             else:
                 key.append(getattr(v, "shape", None))
+        key.append(len(static))
         return tuple(key)
 
     def facts(self) -> dict[Any, Any]:
@@ -139,7 +145,8 @@ class Cluster:
           CheckFailed: A check in the compiled step failed; variables are as before.
         """
         while True:
-            if key is None:
+            # What programs are specialised on may have become more since the key was made.
+            if key is None or key[-1] != len(self.static):
                 key = self.signature(inputs)
             program = self._programs.get(key)
             try:

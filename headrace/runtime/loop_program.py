@@ -57,7 +57,7 @@ class LoopProgram(Cluster):
         self._failures = 0
 
     def signature(self, inputs: dict[Tensor, Any]) -> Any:
-        return self.room, super().signature(inputs)
+        return self.room, *super().signature(inputs)
 
     def facts(self) -> dict[Any, Any]:
         return {self.op: self.room, "room": self.room}

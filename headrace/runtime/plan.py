@@ -483,7 +483,9 @@ class Plan:
             try:
                 if self._is_ready(stage, step, inputs, key, how):
                     results = (
-                        stage.run(step, inputs) if self.watch is None else self.watch.run(stage, step, inputs)
+                        stage.run(step, inputs, key)
+                        if self.watch is None
+                        else self.watch.run(stage, step, inputs)
                     )
             except NeedStatic as need:
                 self._cut_before(need)

@@ -14,6 +14,7 @@ from headrace.ops.random.distributions import doubles_from_words
 
 _BLOCKS_PER_SAMPLE = 512  # 2,048 words
 _PIECE = 256
+_AT_LEAST = 64  # samples that are drawn at a time, if all have to be different
 _FRACTION = 23  # bits in a float32's fraction
 
 
@@ -24,14 +25,26 @@ class Draws:
         self._key, self._counter = key, counter
         self._words: list[int] = []
         self._next = 0
+        self._taken = 0
 
     def word(self) -> int:
         if self._next == len(self._words):
-            self._words = philox.words(self._key, self._counter, _PIECE).tolist()
-            self._counter = philox.advance(self._counter, _PIECE // philox.BLOCK_WORDS)
+            self._words = self.ahead(_PIECE).tolist()
             self._next = 0
         self._next += 1
+        self._taken += 1
         return self._words[self._next - 1]
+
+    def ahead(self, count: int) -> np.ndarray:
+        """Returns the words that come next, as uint32, without taking them."""
+        blocks, more = divmod(self._taken, philox.BLOCK_WORDS)
+        counter = philox.advance(self._counter, blocks) if blocks else self._counter
+        return philox.words(self._key, counter, more + count)[more:]
+
+    def skip(self, count: int) -> None:
+        """Takes words without looking at them."""
+        self._taken += count
+        self._next = min(self._next + count, len(self._words))
 
     def long(self) -> int:
         return self.word() | self.word() << 32
@@ -61,12 +74,17 @@ class Uniform:
     """Every class is as likely as the others."""
 
     learns = False
+    width = 2  # how many words a draw takes, if none is refused
 
     def __init__(self, count: int):
         self.count = count
 
     def sample(self, draws: Draws) -> int:
         return draws.long_below(self.count)
+
+    def classes(self, words: np.ndarray) -> np.ndarray | None:
+        """Returns what draws of these words give, each a row; None if one of them would have been drawn again."""
+        return _below(words[:, 0] | words[:, 1].astype(np.uint64) << np.uint64(32), self.count, 64)
 
     def probability(self, classes: np.ndarray) -> np.ndarray:
         return np.full(classes.shape, np.float32(1.0 / self.count))
@@ -83,6 +101,10 @@ class LogUniform(Uniform):
         value = int(np.exp(draws.double() * self._log_range)) - 1
         return value % self.count  # rounding can lead to `count` itself
 
+    def classes(self, words: np.ndarray) -> np.ndarray | None:
+        doubles = doubles_from_words(words[:, 0], words[:, 1])
+        return (np.exp(doubles * self._log_range).astype(np.int64) - 1) % self.count
+
     def probability(self, classes: np.ndarray) -> np.ndarray:
         values = classes.astype(np.float64)
         with np.errstate(all="ignore"):
@@ -93,10 +115,16 @@ class Learned(Uniform):
     """The likelihood of a class grows with how often it was a true class so far."""
 
     learns = True
+    width = 1
 
     def __init__(self, count: int):
         super().__init__(count)
         self._weights = np.ones(count, np.int32)
+
+    def classes(self, words: np.ndarray) -> np.ndarray | None:
+        ends = np.cumsum(self._weights)
+        places = _below(words[:, 0], int(ends[-1]), 32)
+        return None if places is None else np.searchsorted(ends, places, side="right")
 
     def sample(self, draws: Draws) -> int:
         ends = np.cumsum(self._weights)
@@ -131,6 +159,13 @@ class Fixed(Uniform):
         fraction, column = draws.float(), draws.below(self.count)
         return column if fraction < self._keep[column] else int(self._alias[column])
 
+    def classes(self, words: np.ndarray) -> np.ndarray | None:
+        columns = _below(words[:, 1], self.count, 32)
+        if columns is None:
+            return None
+        fractions = (words[:, 0] & np.uint32(2**_FRACTION - 1)).astype(np.float64) * 2.0**-_FRACTION
+        return np.where(fractions < self._keep[columns], columns, self._alias[columns])
+
     def probability(self, classes: np.ndarray) -> np.ndarray:
         inside = (classes >= 0) & (classes < self.count)
         return np.where(inside, self._weights[np.where(inside, classes, 0)] / self._total, np.float32(0))
@@ -154,6 +189,23 @@ def _aliases(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return keep, alias
 
 
+def _below(words: np.ndarray, bound: int, bits: int) -> np.ndarray | None:
+    """Returns what `Draws.below` makes of these words, None if it would refuse one of them."""
+    if bound & (bound - 1) and bool((words < (2**bits - 1) % bound + 1).any()):
+        return None
+    return (words % words.dtype.type(bound)).astype(np.int64)
+
+
+def _several(sampler, draws: Draws, count: int) -> np.ndarray:
+    """Returns the next classes that are drawn."""
+    width = sampler.width
+    found = sampler.classes(draws.ahead(count * width).reshape(count, width))
+    if found is None:
+        return np.array([sampler.sample(draws) for _ in range(count)], np.int64)
+    draws.skip(count * width)
+    return found
+
+
 def draw(sampler, count: int, unique: bool, draws: Draws) -> tuple[np.ndarray, int]:
     """Returns `count` classes and how many draws it took.
 
@@ -161,14 +213,17 @@ def draw(sampler, count: int, unique: bool, draws: Draws) -> tuple[np.ndarray, i
       errors.InvalidArgumentError: So many different classes do not exist.
     """
     if not unique:
-        return np.array([sampler.sample(draws) for _ in range(count)], np.int64), count
+        return _several(sampler, draws, count), count
     if count > sampler.count:
         raise errors.InvalidArgumentError(None, None, "Sampler's range is too small.")
     chosen: dict[int, None] = {}
     tries = 0
     while len(chosen) < count:
-        tries += 1
-        chosen[sampler.sample(draws)] = None
+        for found in _several(sampler, draws, max(count, _AT_LEAST)).tolist():
+            tries += 1
+            chosen[found] = None
+            if len(chosen) == count:
+                break
     return np.fromiter(chosen, np.int64, count), tries
 
 
