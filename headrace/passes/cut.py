@@ -35,12 +35,20 @@ def stages(
     waits = waits or {}
     extra = order_edges(ops, late)
     inside = set(ops)
-    for op in ops:
+    # Nodes that do nothing have no place of their own: what waits for one waits for what that waits for.
+    idle = [op for op in ops if op.type == "NoOp"]
+    everything, ops = ops, [op for op in ops if op.type != "NoOp"]
+    for op in everything:
         sources = [t._op for t in late.get(op, op._inputs) if t not in fed]
         sources += waits.get(op, op._control_inputs)
         sources += extra.get(op, ())
-        before[op] = [b for b in dict.fromkeys(sources) if b in inside]
+        found: dict[Operation, None] = {}
+        for b in sources:
+            if b in inside:
+                found.update(dict.fromkeys(before[b]) if b.type == "NoOp" else {b: None})
+        before[op] = list(found)
     host = {op: on_host(op) for op in ops}
+    _keep_reads_outside(ops, host, fed, late)
     earliest: dict[Operation, int] = {}
     for op in ops:
         parity = 1 if host[op] else 0
@@ -68,10 +76,52 @@ def stages(
             most = latest[a] - 1 if host[a] else latest[a] - (2 if (op, a) in static_edges else 0)
             stage = min(stage, most)
         latest[op] = stage
+    _merge(ops, before, host, static_edges, latest)
+    for op in idle:
+        latest[op] = max((latest[b] for b in before[op]), default=0)
+    ops = everything
     out: list[list[Operation]] = [[] for _ in range(max(latest.values(), default=0) + 1)]
     for op in ops:
         out[latest[op]].append(op)
     return out
+
+
+def _keep_reads_outside(
+    ops: list[Operation], host: dict[Operation, bool], fed: set[Tensor], late: Late
+) -> None:
+    """Leaves values that only the host asks for to the host: a cluster would copy the whole variable."""
+    takers: dict[Operation, list[Operation]] = {}
+    for op in ops:
+        for t in late.get(op, op._inputs):
+            if t not in fed:
+                takers.setdefault(t._op, []).append(op)
+    for op in reversed(ops):
+        if op.type in ("Identity", "ReadVariableOp") and op in takers and all(host[t] for t in takers[op]):
+            host[op] = True
+
+
+def _merge(
+    ops: list[Operation],
+    before: dict[Operation, list[Operation]],
+    host: dict[Operation, bool],
+    static_edges: set[tuple[Operation, Operation]],
+    latest: dict[Operation, int],
+) -> None:
+    """Makes one of two neighbouring clusters if the second needs nothing of what the host does between them."""
+    members: dict[int, list[Operation]] = {}
+    for op in ops:
+        if not host[op]:
+            members.setdefault(latest[op], []).append(op)
+    for stage in sorted(members, reverse=True):
+        into = stage - 2
+        if into in members and all(
+            latest[b] == stage or latest[b] <= into - (2 if (b, op) in static_edges else 0)
+            for op in members[stage]
+            for b in before[op]
+        ):
+            for op in members[stage]:
+                latest[op] = into
+            members[into] += members.pop(stage)
 
 
 def pieces(parts: list[list[Operation]], most: int) -> list[list[Operation]]:

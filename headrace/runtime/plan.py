@@ -34,6 +34,7 @@ from headrace.runtime.region_nodes import has_control_flow, rewrite
 from headrace.runtime.state import SessionState
 
 _HEAVY_PROGRAMS = 24
+from headrace.runtime.varying import TOO_FEW, WHY, Varying
 # So many convolutions and poolings take the interpreter as long as compiling takes.
 _HEAVY_NODES = 80
 _SHAPES_REMEMBERED = 1000
@@ -43,6 +44,8 @@ _MOST_NODES = 2500
 _FEW_SHAPES = 3
 # A plan of fewer nodes than this is not looked up on disk before its first run, which takes no time anyway.
 _WORTH_LOOKING_UP = 12
+# A cluster that has met so many kinds of inputs without a program makes the plan look at what differs, so many times.
+_MANY_KINDS, _MOST_LOOKS = 4, 3
 # Making a program in the background pays where it takes longer than this, and the interpreter gets on meanwhile.
 _LONG_S = 0.3
 _IMPORT_S = 0.5  # what JAX takes to be imported
@@ -154,6 +157,10 @@ class Plan:
         self._stages: list[Any] | None = None
         self._interpreted: dict[Cluster, list[_Instruction]] = {}
         self._static_edges: set[tuple[Operation, Operation]] = set()
+            if op.type == "Const":
+                if op._outputs[0] not in fed:
+                    self._fixed[self._slots[op._outputs[0]]] = op.attrs["value"]
+                continue
         self._forced: dict[Operation, str] = {}  # nodes that could not be part of a cluster, and why
         self._seen: dict[Any, float] = {}  # shapes of feeds -> how many seconds they have been interpreted
         self._step_s = 0.0  # how long the newest interpreted step took
@@ -172,6 +179,8 @@ class Plan:
         self._is_heavy = programs > _HEAVY_PROGRAMS or slow > _HEAVY_NODES
         self._may_be_kept = state.cache is not None and len(self._rest) >= _WORTH_LOOKING_UP
 
+        self._varying: Varying | None = None  # what looks at the next steps, if they are to be looked at
+        self._looks = 0
     def _inputs(self, op: Operation) -> tuple[Tensor, ...]:
         return self._late.get(op, op._inputs)
 
@@ -203,7 +212,9 @@ class Plan:
         self.steps += 1
         try:
             how = self._how(step, feed_values, self.state.policies.compile_after)
-            if how:
+            if self._varying is not None and self.watch is None:
+                values = self._look(self._varying, step, feed_values)
+            elif how:
                 values = self._run_stages(step, feed_values, how)
             else:
                 values = self._interpret_timed(step, feed_values)
@@ -306,8 +317,8 @@ class Plan:
         if self._shapes is not None:
             self._seen[self._shapes] = self._seen.get(self._shapes, 0.0) + seconds
 
-    def _interpret(self, step: Step, feed_values: list[Any]) -> list[Any]:
-        instructions = self._instructions
+    def _interpret(self, step: Step, feed_values: list[Any], shapes: Any = None) -> list[Any]:
+        instructions: Sequence[Any] | None = self._instructions
         if instructions is None:
             instructions = self._instructions = self._prepare(self._rest, self._last_uses([self._rest]))
         values = list(self._fixed)
@@ -321,6 +332,8 @@ class Plan:
         self, ops: list[Operation], last_uses: dict[Operation, list[int]] | None = None
     ) -> list[_Instruction]:
         out = []
+        if shapes is not None and self._varying is not None:
+            instructions = self._varying.instructions(shapes, instructions)
         for op in ops:
             try:
                 ins = _Instruction(op, Kernel(op), self._slots, self._inputs(op))
@@ -328,6 +341,22 @@ class Plan:
                 raise at_node(e, op) from None
             if last_uses is not None:
                 ins.forgets = last_uses.get(op, ())
+    def _look(self, varying: Varying, step: Step, feed_values: list[Any]) -> list[Any]:
+        """Runs a step whose values are looked at; when enough have been, what meets new shapes goes to the host."""
+        values = self._interpret(step, feed_values, tuple([getattr(v, "shape", None) for v in feed_values]))
+        if varying.is_over and self._varying is varying:
+            self._varying = None
+            found = varying.nodes(self._rest)
+            if not found:
+                self._looks = _MOST_LOOKS
+                return values
+            for op in found:
+                self._forced.setdefault(op, WHY)
+            for op in varying.too_few(self._parts()):
+                self._forced.setdefault(op, TOO_FEW)
+            self._stages = None
+        return values
+
             out.append(ins)
         return out
 
@@ -413,10 +442,8 @@ class Plan:
         return ins.kernel(step, operands)
 
     # -- stages ------------------------------------------------------------------------------------------------
-    def _cut(self) -> list[Any]:
-        """Returns the stages: lists of instructions for the host, and clusters."""
-        fixed = {op for op in self.ops} - set(self._rest)
-
+    def _parts(self) -> list[list[Operation]]:
+        """Returns the nodes of each stage; even ones are clusters."""
         # A list that a caller hands in is one that host rules made, or one that grows from call to call: whatever
         # meets it is best a list of the host's, too.
         lists = any(t._dtype.name == "variant" for t in self._fed)
@@ -427,7 +454,12 @@ class Plan:
             return lists and any(t._dtype.name == "variant" for t in (*op._inputs, *op._outputs))
 
         parts = stages(self._rest, self._fed, on_host, self._static_edges, self._late, self._waits)
-        parts = pieces(parts, _MOST_NODES)
+        return pieces(parts, _MOST_NODES)
+
+    def _cut(self) -> list[Any]:
+        """Returns the stages: lists of instructions for the host, and clusters."""
+        fixed = {op for op in self.ops} - set(self._rest)
+        parts = self._parts()
         wanted = set(self._wanted)
         home = {op: i for i, part in enumerate(parts) for op in part}
         used_outside: dict[int, set[Tensor]] = {}
@@ -550,6 +582,10 @@ class Plan:
         if instructions is None:
             instructions = self._interpreted[stage] = self._prepare(stage.ops, stage.last_uses)
         return instructions
+                kinds = len(stage._spent)
+                if kinds >= _MANY_KINDS and len(self._seen) <= _FEW_SHAPES and self._looks < _MOST_LOOKS:
+                    self._looks += 1
+                    self._varying = Varying(self._late)
 
     def _later(self, stages: list[Any], first: int) -> Any:
         """Returns what gives the instructions from a stage on, if what an earlier one waits for may be among them."""

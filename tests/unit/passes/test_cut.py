@@ -63,3 +63,46 @@ def test_stages_are_few_and_respect_edges():
     assert [[op.name for op in part] for part in cut] == [["a"], ["host"], ["b", "alone", "c"]]
     cut = stages(ops, {x}, lambda op: False, {(b.op, c.op)})
     assert [[op.name for op in part] for part in cut] == [["a", "host", "b"], [], ["alone", "c"]]
+
+
+def _names(parts):
+    return [[op.name for op in part] for part in parts]
+
+
+def test_a_cluster_that_needs_nothing_of_the_host_is_part_of_the_one_before():
+    x = tf.placeholder(tf.float32, [])
+    a = raw.AddV2(x, 1.0, name="a")
+    host = raw.Mul(a, a, name="host")
+    b = raw.AddV2(a, 2.0, name="b")
+    ops = [t.op for t in (a, host, b)]
+    assert _names(stages(ops, {x}, lambda op: op.name == "host", set())) == [["a", "b"], ["host"]]
+    # What must be known has to be computed in an earlier cluster.
+    c = raw.AddV2(b, 3.0, name="c")
+    cut = stages([*ops, c.op], {x}, lambda op: op.name == "host", {(b.op, c.op)})
+    assert _names(cut) == [["a", "b"], ["host"], ["c"]]
+
+
+def test_nodes_that_do_nothing_make_no_stage():
+    x = tf.placeholder(tf.float32, [])
+    a = raw.AddV2(x, 1.0, name="a")
+    host = raw.Mul(a, a, name="host")
+    with tf.control_dependencies([host]):
+        done = tf.no_op("done")
+    with tf.control_dependencies([done]):
+        b = raw.AddV2(a, x, name="b")
+    ops = [a.op, host.op, done, b.op]
+    cut = stages(ops, {x}, lambda op: op.name == "host", set())
+    assert _names(cut) == [["a"], ["host", "done"], ["b"]]
+    assert _names(stages(ops[:3], {x}, lambda op: op.name == "host", set())) == [["a"], ["host", "done"]]
+
+
+def test_a_variable_is_read_where_its_value_is_used():
+    v = raw.VariableV2(shape=[2], dtype=tf.float32)
+    read = raw.Identity(v, name="read")
+    on_host = raw.Mul(read, read, name="host")
+    ops = [v.op, read.op, on_host.op]
+    alone = stages(ops[1:], set(), lambda op: op.name == "host", set())
+    assert _names(alone) == [[], ["read", "host"]]
+    both = raw.AddV2(read, read, name="cluster")
+    cut = stages([*ops[1:], both.op], set(), lambda op: op.name == "host", set())
+    assert _names(cut) == [["read", "cluster"], ["host"]]

@@ -157,7 +157,7 @@ def test_sizes_that_depend_on_data_are_not_compiled_at_every_step(monkeypatch):
         for n in (6, 6):  # the first is interpreted, the second compiled
             assert sess.run(y, {rows: np.arange(6) % n}) == n * (n - 1)
         assert programs() == 1
-        for n in (1, 2, 3, 4, 5):
+        for n in (1, 2, 3):
             assert sess.run(y, {rows: np.arange(6) % n}) == n * (n - 1)
         assert programs() == 1
         (cluster,) = [s for s in list(sess._plans.values())[-1]._stages if isinstance(s, Cluster)]
