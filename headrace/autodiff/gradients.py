@@ -93,6 +93,8 @@ def gradients_between(
         stops = _convert(stops, None)
         grad_ys = _default_gradients(grad_ys, ys, colocate)
         method = check_method(aggregation_method)
+        if source._before_gradients is not None:
+            source._before_gradients(source, ys, xs)
         pass_ = _BackwardPass(ys, xs, stops, source, scope, colocate, gate, method)
         with held_back():
             pass_.run(ys, grad_ys)

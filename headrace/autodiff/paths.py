@@ -23,6 +23,30 @@ def is_trainable(tensor: Tensor) -> bool:
     return tensor._dtype._base in TRAINABLE
 
 
+def carries_gradient(tensor: Tensor) -> bool:
+    """Whether a gradient may come to what a function is called with: not to the handle of an array or a queue."""
+    if tensor._dtype is not dtypes.resource:
+        return is_trainable(tensor)
+    handle = tensor
+    while True:
+        op = handle._op
+        outer = getattr(op._graph, "stands_for", {}).get(handle)
+        if outer is not None:
+            handle = outer
+        elif op.type in ("Identity", "Enter", "Switch"):
+            handle = op._inputs[0]
+        else:
+            return op.type in (
+                "VarHandleOp",
+                "VariableV2",
+                "Placeholder",
+                "If",
+                "StatelessIf",
+                "Case",
+                "_Arg",
+            )
+
+
 class Paths:
     """The nodes between `xs` and `ys`.
 

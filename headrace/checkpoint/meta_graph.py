@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
 from typing import Any
 
 from headrace.export import NAMES, export
 from headrace.graph import Graph, GraphKeys, Operation, Tensor, get_default_graph
 from headrace.graph.default import prepend_name_scope, strip_name_scope
 from headrace.opdef import OPS
+from headrace.passes.imported_loops import ImportedLoops
 from headrace.platform import tf_logging as logging
 from headrace.platform.file_io import files_of
 
@@ -197,8 +200,68 @@ def _load_collection(graph: Graph, key: str, entry: Any, scope: str) -> None:
             graph.add_to_collection(key, float(v))
 
 
+class ControlFlowContext:
+    """What a MetaGraphDef says of a loop, or of a branch, of TensorFlow 1.
+
+    Attributes:
+      message: The WhileContextDef or CondContextDef, with names as they are in the graph.
+      name: Its name.
+    """
+
+    def __init__(self, message: Any):
+        self.message = message
+        self.name: str = message.context_name
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Returns the message, with names as they are within a scope; None for what is outside it."""
+        if not export_scope:
+            return self.message
+        prefix = export_scope.rstrip("/") + "/"
+        return (
+            _renamed(self.message, lambda n: strip_name_scope(n, export_scope))
+            if self.name.startswith(prefix)
+            else None
+        )
+
+
+def _renamed(message: Any, rename: Callable[[str], str]) -> Any:
+    """Returns a context's message with all names in it replaced."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    for field in copy.DESCRIPTOR.fields:
+        value = getattr(copy, field.name)
+        if field.name in ("loop_enter_names", "loop_exit_names"):
+            value[:] = [rename(n) for n in value]
+        elif field.name.endswith("_name") and value:
+            setattr(copy, field.name, rename(value))
+    values = copy.values_def
+    values.values[:] = [rename(n) for n in values.values]
+    external = {rename(k): rename(v) for k, v in values.external_values.items()}
+    values.external_values.clear()
+    values.external_values.update(external)
+    for each in copy.nested_contexts:
+        inner = getattr(each, each.WhichOneof("ctxt"))
+        inner.CopyFrom(_renamed(inner, rename))
+    return copy
+
+
+def _add_context(kind: str, data: bytes, scope: str) -> ControlFlowContext:
+    from headrace import proto
+
+    message = _renamed(getattr(proto, kind).FromString(data), lambda n: prepend_name_scope(n, scope))
+    graph = get_default_graph()
+    if graph._before_gradients is None:
+        graph._before_gradients = ImportedLoops()
+    loops: Any = graph._before_gradients
+    loops.add(message)
+    return ControlFlowContext(message)
+
+
 # Collections of objects with a wire form of their own: key -> function (bytes, import scope) -> object.
-_FROM_PROTO: dict[str, Any] = {}
+_FROM_PROTO: dict[str, Callable[[bytes, str], Any]] = {
+    GraphKeys.WHILE_CONTEXT: functools.partial(_add_context, "WhileContextDef"),
+    GraphKeys.COND_CONTEXT: functools.partial(_add_context, "CondContextDef"),
+}
 
 
 @export("train.export_meta_graph")

@@ -43,6 +43,7 @@ class FuncGraph(Graph):
       structured_input_signature: The (args, kwargs) that the Python function was called with, as TensorSpecs.
       control_captures: Operations of outer graphs that nodes inside were told to wait for.
       control_outputs: Operations that run with every call, whatever the outputs need.
+      stands_for: Placeholder -> the tensor, of a graph around, whose value it has in every call.
 
     Args:
       name: The function's name.
@@ -62,6 +63,7 @@ class FuncGraph(Graph):
         self.control_outputs: list[Operation] = []
         self.control_captures: list[Operation] = []
         self._captures: dict[Tensor, Tensor] = {}
+        self.stands_for: dict[Tensor, Tensor] = {}
         self._seed = outer._seed
         # Where a function runs is said where it is called; only device functions see the nodes inside.
         self._devices = outer._devices if outer._devices.has_functions else DeviceScopes()
@@ -162,6 +164,7 @@ class FuncGraph(Graph):
         if found is None:
             found = self.add_input(tensor, name)
             self._captures[tensor] = found
+            self.stands_for[found] = tensor
             if self._numbered_with is not None:
                 numbering.captured(self, tensor)
         return found

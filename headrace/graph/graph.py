@@ -65,6 +65,8 @@ class Graph:
         self.outer_graph: Graph | None = None
         # Names that TensorFlow's nodes would have (`cond/Merge`, `while/Exit_1`) -> what stands for their output here.
         self._aliases: dict[str, Tensor] = {}
+        # Called with the graph, ys and xs before a gradient: makes what was imported differentiable.
+        self._before_gradients: Callable[..., None] | None = None
         # See graph/numbering.py.
         self._numbered_with: Graph | None = None
         self._open_bodies: list[Any] = []

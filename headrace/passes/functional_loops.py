@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import dtypes
 from headrace.graph import Operation, Tensor
 from headrace.passes.functionalize import Functionalizer
 from headrace.passes.liveness import ALWAYS, Alternative
@@ -100,6 +101,7 @@ def add_loop(work: Functionalizer, loop: Loop, target: Target) -> None:
             constant[op._outputs[0]] = work.inputs(op)[0]
     like = parts.exits[0] if parts.exits else parts.go_on
     test, turn = (_Turn(target, function_name(like, which), constant) for which in ("cond", "body"))
+    counters = [_counters(body) for body in (test, turn)] if work.counted else []
     for body in (test, turn):
         for merge in parts.merges:
             t = merge._outputs[0]
@@ -109,10 +111,15 @@ def add_loop(work: Functionalizer, loop: Loop, target: Target) -> None:
     work.block([*again, *parts.work], parts.context, turn)
     go_on = test.value(work.inputs(parts.go_on)[0])
     after = [turn.value(t) for t in parts.nexts]
+    first = []
+    if counters:
+        count, most = counters[1]
+        after[:0] = [_one_more(work, turn, like, count), most]
+        first = [work.number(target, like, 0), work.number(target, like, -1)]
     captured = list(dict.fromkeys([*test.captured, *turn.captured]))
     references = test.finish([go_on], captured), turn.finish_turn(after, captured)
     effects = any(has_effects(op) for op in [*test.ops, *turn.ops])
-    inputs = [target.value(t) for t in [*parts.starts, *captured]]
+    inputs = [*first, *[target.value(t) for t in [*parts.starts, *captured]]]
     arguments = turn.arguments
     types = [t._dtype for t in arguments] + [t._dtype for t in inputs[len(arguments) :]]
     dims = [t._dims for t in arguments] + [t._dims for t in inputs[len(arguments) :]]
@@ -127,7 +134,7 @@ def add_loop(work: Functionalizer, loop: Loop, target: Target) -> None:
     node = target.add("While" if effects else "StatelessWhile", like, inputs, attrs, types, dims)
     entering = [c for op in loop.enters for c in work.controls(op)]
     work.wait(node, [test, turn], entering, set(loop.nodes()), target)
-    for merge, t in zip(parts.merges, node._outputs, strict=False):
+    for merge, t in zip(parts.merges, node._outputs[len(first) :], strict=False):
         target.values[merge._outputs[0]] = t
     for inside, outside in constant.items():
         target.values[inside] = target.value(outside)
@@ -154,8 +161,25 @@ class _Turn(Body):
         return super().value(t if outside is None else outside)
 
     def finish_turn(self, after: list[Tensor], captured: list[Tensor]) -> Any:
-        """Makes the function of a loop's body: what it captures it hands on."""
+        """Makes the function of a loop's body: what it captures it hands on.
+
+        Args:
+          after: What its own variables are next, tensors of the body.
+          captured: What it takes from outside, tensors of the region.
+        """
         return self.finish([*after, *[self.value(t) for t in captured]], captured)
+
+
+def _counters(body: Body) -> tuple[Tensor, Tensor]:
+    """Adds the parameters for how many iterations there were, and for the most that there may be."""
+    return body.argument(dtypes.int32, ()), body.argument(dtypes.int32, ())
+
+
+def _one_more(work: Functionalizer, body: Body, like: Operation, count: Tensor) -> Tensor:
+    attrs = {"T": dtypes.int32}
+    return body.add("AddV2", like, [count, work.number(body, like, 1)], attrs, [dtypes.int32], [()])._outputs[
+        0
+    ]
 
 
 def _needed_again(

@@ -53,10 +53,12 @@ class Functionalizer:
       structure: The step's loops.
       liveness: When its values are there.
       wanted: Tensors that are asked for outside their region.
+      counted: Whether loops count their iterations, as the gradient of a While node asks of it.
     """
 
-    def __init__(self, structure: Structure, liveness: Liveness, wanted: set[Tensor]):
+    def __init__(self, structure: Structure, liveness: Liveness, wanted: set[Tensor], counted: bool = False):
         self.structure = structure
+        self.counted = counted
         self.liveness = liveness
         self.wanted = wanted
         self._takers: dict[Tensor, list[Operation]] = {}
@@ -201,7 +203,7 @@ class Functionalizer:
                 assert i is not None
                 target.values[unit._outputs[0]] = target.value(self.inputs(unit)[i])
                 if self.is_used(unit._outputs[1]):
-                    target.values[unit._outputs[1]] = self._number(target, unit, i)
+                    target.values[unit._outputs[1]] = self.number(target, unit, i)
             else:
                 target.keep(unit, self.inputs(unit), self.controls(unit))
 
@@ -213,7 +215,7 @@ class Functionalizer:
                 return i if condition == ALWAYS else None
         return None
 
-    def _number(self, target: Target, like: Operation, value: int) -> Tensor:
+    def number(self, target: Target, like: Operation, value: int) -> Tensor:
         attrs = {"value": np.array(value, np.int32), "dtype": dtypes.int32}
         return target.add("Const", like, [], attrs, [dtypes.int32], [()])._outputs[0]
 
@@ -342,7 +344,7 @@ class Functionalizer:
                 out.append(body.value(self.seen_through(taken)))
                 if self.is_used(merge._outputs[1]):
                     number = self.structure.inputs(merge).index(taken)
-                    out.append(self._number(body, merge, number))
+                    out.append(self.number(body, merge, number))
             for j, tensors in enumerate(left):
                 for t in tensors:
                     out.append(body.value(t) if i == j else self._nothing(body, t))
@@ -391,7 +393,7 @@ class Functionalizer:
         target: Target,
     ) -> None:
         """Has a new node wait for what its functions' nodes wait for outside, and for `controls`."""
-        waits = [w for body in bodies for w in body.awaited]
+        waits = [w for body in bodies for w in body.awaited if w not in inside]
         waits += [n for n in (target.node(c) for c in controls if c not in inside) if n is not None]
         for w in dict.fromkeys(waits):
             node._control_inputs.append(w)

@@ -130,6 +130,7 @@ class Body(Target):
             graph: Any = self.graph
             found = self.captured[t] = graph.placeholder(outer._dtype, outer._dims)
             found._handle_data = outer._handle_data
+            graph.stands_for[found] = outer
         return found
 
     def node(self, op: Operation) -> Operation | None:

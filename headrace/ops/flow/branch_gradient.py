@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.autodiff import gradients_between
 from headrace.autodiff.gradients import zeros_like_outside
-from headrace.autodiff.paths import is_trainable
+from headrace.autodiff.paths import carries_gradient, is_trainable
 from headrace.graph import Operation, Tensor, get_default_graph
 from headrace.graph.func_graph import FuncGraph, Function
 from headrace.opdef import convert_to_tensor, raw
@@ -72,7 +72,7 @@ def branch_gradient(operation: Operation, grads: Any) -> list[Any]:
     """Returns the gradients of the inputs of an If, Case or call node."""
     functions = called_functions(operation)
     arguments = arguments_of(operation, functions[0])
-    targets = [i for i, t in enumerate(arguments) if is_trainable(t)]
+    targets = [i for i, t in enumerate(arguments) if carries_gradient(t)]
     dense = [None if g is None else convert_to_tensor(g) for g in grads]
     graph = get_default_graph()
     bodies = [_body(operation, f, function_name(graph, f.name, "grad"), dense, targets) for f in functions]

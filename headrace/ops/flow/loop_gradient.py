@@ -7,7 +7,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.autodiff import gradients_between
 from headrace.autodiff.gradients import zeros_like_outside
-from headrace.autodiff.paths import is_trainable
+from headrace.autodiff.paths import carries_gradient, is_trainable
 from headrace.graph import Operation, Tensor, get_default_graph
 from headrace.graph.func_graph import FuncGraph, Function
 from headrace.opdef import constant_node, convert_to_tensor, raw
@@ -98,7 +98,7 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
     targets = [
         i
         for i, t in enumerate(operation.inputs)
-        if i > 1 and is_trainable(t) and not _holds_no_floats(work.outputs[i])
+        if i > 1 and carries_gradient(t) and not _holds_no_floats(work.outputs[i])
     ]
     dys = [
         zeros_like_outside(operation.outputs[i]) if grads[i] is None else convert_to_tensor(grads[i])

@@ -9,11 +9,17 @@ from headrace.opdef import raw
 def _source_of(grad):
     """Returns which call of `tf.gradients` a gradient comes from, by its name.
 
+    In the body of a loop's gradient it is the call that goes through the loop: inside and outside arrays are the same.
+
     Raises:
       ValueError: The name has no part that starts with "gradients".
     """
-    parts = grad.name.split("/")
-    places = [i for i, part in enumerate(parts) if part.startswith("gradients")]
+    parts, places = _places(grad.name)
+    graph = get_default_graph().outer_graph
+    while graph is not None:
+        outer = _places(graph.get_name_scope())
+        parts, places = outer if outer[1] else (parts, places)
+        graph = graph.outer_graph
     if not places:
         raise ValueError(
             "Expected op/tensor name to start with gradients (excluding scope), got: "
@@ -22,6 +28,12 @@ def _source_of(grad):
             "'name' arguments use names that start with 'gradients'."
         )
     return "/".join(parts[: places[-1] + 1])
+
+
+def _places(name):
+    """Returns the parts of a name, and at which of them is one of `tf.gradients`."""
+    parts = name.split("/")
+    return parts, [i for i, part in enumerate(parts) if part.startswith("gradients")]
 
 
 def _gradients_of(handle, flow, grad):

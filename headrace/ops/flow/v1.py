@@ -194,8 +194,9 @@ def _merge_gradient(op, dy, _):
 
 def _loop_gradient(op, *dys):
     raise NotImplementedError(
-        f"'{op.name}' (op: '{op.type}') is part of a loop in a graph from outside, and how to differentiate such "
-        "a loop is not known. Import the graph with its gradients, or build the loop with tf.while_loop."
+        f"'{op.name}' (op: '{op.type}') is part of a loop in a graph from outside, and a GraphDef does not say "
+        "enough of its loops to differentiate them. Import a MetaGraphDef with tf.train.import_meta_graph, import the "
+        "graph with its gradients, or build the loop with tf.while_loop."
     )
 
 
