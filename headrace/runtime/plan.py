@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from headrace.lazy import has_jax
 from headrace.passes.access import late_reads
 from headrace.passes.cut import pieces, stages
 from headrace.passes.prune import needed
+from headrace.passes.rewrite import rewritten_by
 from headrace.passes.trim import trim
 from headrace.resources.variable import VariableState
 from headrace.runtime.cluster import CheckFailed, Cluster, NeedStatic, can_lower
@@ -32,9 +34,9 @@ from headrace.runtime.functions import NeedHost, can_call
 from headrace.runtime.kernel import Kernel, is_slow_on_host, needs_program
 from headrace.runtime.region_nodes import has_control_flow, rewrite
 from headrace.runtime.state import SessionState
+from headrace.runtime.varying import TOO_FEW, WHY, Varying
 
 _HEAVY_PROGRAMS = 24
-from headrace.runtime.varying import TOO_FEW, WHY, Varying
 # So many convolutions and poolings take the interpreter as long as compiling takes.
 _HEAVY_NODES = 80
 _SHAPES_REMEMBERED = 1000
@@ -42,10 +44,10 @@ _SHAPES_REMEMBERED = 1000
 _MOST_NODES = 2500
 # Feeds of more shapes than these are likely to be of others in each step.
 _FEW_SHAPES = 3
-# A plan of fewer nodes than this is not looked up on disk before its first run, which takes no time anyway.
-_WORTH_LOOKING_UP = 12
 # A cluster that has met so many kinds of inputs without a program makes the plan look at what differs, so many times.
 _MANY_KINDS, _MOST_LOOKS = 4, 3
+# A plan of fewer nodes than this is not looked up on disk before its first run, which takes no time anyway.
+_WORTH_LOOKING_UP = 12
 # Making a program in the background pays where it takes longer than this, and the interpreter gets on meanwhile.
 _LONG_S = 0.3
 _IMPORT_S = 0.5  # what JAX takes to be imported
@@ -87,6 +89,8 @@ class Plan:
     Attributes:
       watch: Sees the parts of each step run, if somebody wants to know where time goes; of one plan, or of all.
       made: Where plans are noted as they are made, if somebody wants to know of them.
+      as_written: Whether the nodes are to stay those of the graph, however they could be rewritten.
+      rewritten: Pattern -> how often nodes were rewritten by it.
 
     Args:
       state: The session's state.
@@ -98,6 +102,7 @@ class Plan:
 
     watch: Any = None
     made: list[Plan] | None = None
+    as_written = False
 
     def __init__(
         self,
@@ -132,6 +137,12 @@ class Plan:
             self._stand_ins = rewritten.stand_ins
         wanted = [self._stand_ins.get(t, t) for t in fetches]
         self._wanted = wanted
+        self.rewritten: Counter[str] = Counter()
+        rules = None if self.as_written else state.policies.rewrites.rules(len(self.ops))
+        if rules is not None:
+            most = state.policies.rewrites.most_bytes
+            done = rewritten_by(rules, self.ops, wanted, targets, fed, self._late, self._waits, most)
+            self.ops, self._late, self.rewritten = done.ops, done.late, done.counts
         self._slots: dict[Tensor, int] = {}
         for t in feeds:
             self._slots.setdefault(t, len(self._slots))
@@ -146,6 +157,10 @@ class Plan:
             if op._inputs or op._control_inputs or not self._is_fixed(op):
                 self._rest.append(op)
                 continue
+            if op.type == "Const":
+                if op._outputs[0] not in fed:
+                    self._fixed[self._slots[op._outputs[0]]] = op.attrs["value"]
+                continue
             try:
                 values = Kernel(op)(step, [])
             except Exception as e:
@@ -157,10 +172,6 @@ class Plan:
         self._stages: list[Any] | None = None
         self._interpreted: dict[Cluster, list[_Instruction]] = {}
         self._static_edges: set[tuple[Operation, Operation]] = set()
-            if op.type == "Const":
-                if op._outputs[0] not in fed:
-                    self._fixed[self._slots[op._outputs[0]]] = op.attrs["value"]
-                continue
         self._forced: dict[Operation, str] = {}  # nodes that could not be part of a cluster, and why
         self._seen: dict[Any, float] = {}  # shapes of feeds -> how many seconds they have been interpreted
         self._step_s = 0.0  # how long the newest interpreted step took
@@ -168,6 +179,8 @@ class Plan:
         self._reads_fetch = [t._dtype.is_ref for t in fetches]
         self._feed_slots = [self._slots[t] for t in feeds]
         self._shapes: Any = None  # those of the feeds that are being interpreted
+        self._varying: Varying | None = None  # what looks at the next steps, if they are to be looked at
+        self._looks = 0
         self.only_interpret = ""
         self._has_calls = any(can_call(op) for op in self._rest)
         self.has_cluster_ops = any(can_lower(op) for op in self._rest)
@@ -179,8 +192,6 @@ class Plan:
         self._is_heavy = programs > _HEAVY_PROGRAMS or slow > _HEAVY_NODES
         self._may_be_kept = state.cache is not None and len(self._rest) >= _WORTH_LOOKING_UP
 
-        self._varying: Varying | None = None  # what looks at the next steps, if they are to be looked at
-        self._looks = 0
     def _inputs(self, op: Operation) -> tuple[Tensor, ...]:
         return self._late.get(op, op._inputs)
 
@@ -321,6 +332,8 @@ class Plan:
         instructions: Sequence[Any] | None = self._instructions
         if instructions is None:
             instructions = self._instructions = self._prepare(self._rest, self._last_uses([self._rest]))
+        if shapes is not None and self._varying is not None:
+            instructions = self._varying.instructions(shapes, instructions)
         values = list(self._fixed)
         for slot, v in zip(self._feed_slots, feed_values, strict=True):
             values[slot] = v
@@ -328,19 +341,6 @@ class Plan:
             self._execute(instructions, values, step)
         return values
 
-    def _prepare(
-        self, ops: list[Operation], last_uses: dict[Operation, list[int]] | None = None
-    ) -> list[_Instruction]:
-        out = []
-        if shapes is not None and self._varying is not None:
-            instructions = self._varying.instructions(shapes, instructions)
-        for op in ops:
-            try:
-                ins = _Instruction(op, Kernel(op), self._slots, self._inputs(op))
-            except errors.OpError as e:
-                raise at_node(e, op) from None
-            if last_uses is not None:
-                ins.forgets = last_uses.get(op, ())
     def _look(self, varying: Varying, step: Step, feed_values: list[Any]) -> list[Any]:
         """Runs a step whose values are looked at; when enough have been, what meets new shapes goes to the host."""
         values = self._interpret(step, feed_values, tuple([getattr(v, "shape", None) for v in feed_values]))
@@ -357,6 +357,17 @@ class Plan:
             self._stages = None
         return values
 
+    def _prepare(
+        self, ops: list[Operation], last_uses: dict[Operation, list[int]] | None = None
+    ) -> list[_Instruction]:
+        out = []
+        for op in ops:
+            try:
+                ins = _Instruction(op, Kernel(op), self._slots, self._inputs(op))
+            except errors.OpError as e:
+                raise at_node(e, op) from None
+            if last_uses is not None:
+                ins.forgets = last_uses.get(op, ())
             out.append(ins)
         return out
 
@@ -571,6 +582,10 @@ class Plan:
             stage.step_s = min(stage.step_s or math.inf, self._step_s)
         if self.tier == "auto" and not self._is_heavy:
             if not stage.worth_compiling(key, len(self._seen) > _FEW_SHAPES):
+                kinds = len(stage._spent)
+                if kinds >= _MANY_KINDS and len(self._seen) <= _FEW_SHAPES and self._looks < _MOST_LOOKS:
+                    self._looks += 1
+                    self._varying = Varying(self._late)
                 return False
             if how == _IN_BACKGROUND:
                 return stage.comes(step, inputs, key)
@@ -582,10 +597,6 @@ class Plan:
         if instructions is None:
             instructions = self._interpreted[stage] = self._prepare(stage.ops, stage.last_uses)
         return instructions
-                kinds = len(stage._spent)
-                if kinds >= _MANY_KINDS and len(self._seen) <= _FEW_SHAPES and self._looks < _MOST_LOOKS:
-                    self._looks += 1
-                    self._varying = Varying(self._late)
 
     def _later(self, stages: list[Any], first: int) -> Any:
         """Returns what gives the instructions from a stage on, if what an earlier one waits for may be among them."""

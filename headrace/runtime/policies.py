@@ -1,4 +1,6 @@
-"""When plans are compiled and where programs are kept: what the environment and a session's ConfigProto say.
+"""When plans are compiled, by what patterns rewritten, and where programs are kept.
+
+The environment says so, and a session's ConfigProto.
 
 A variable of the environment overrides the option of the same name. Options of headrace's own ride in the place that
 a ConfigProto has for such things, a custom optimizer's parameters, so a serialized one keeps them and TensorFlow
@@ -16,13 +18,14 @@ from typing import Any
 from headrace import lazy, native
 from headrace.platform import tf_logging
 from headrace.runtime import compile_cache, surroundings
+from headrace.runtime.rewrites import Rewrites, rewrites_of
 
 TIERS = ("auto", "interpret", "compile")
 BACKGROUND = ("auto", "on", "off")
 
 _NAME = "headrace"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_OPTIONS = ("tier", "compile_after", "background", "cache_dir", "cache_size")
+_OPTIONS = ("tier", "compile_after", "background", "cache_dir", "cache_size", "optimize")
 
 _lock = threading.Lock()
 _said: set[str] = set()
@@ -30,7 +33,7 @@ _said: set[str] = set()
 
 @dataclass(frozen=True)
 class Policies:
-    """What decides when plans are compiled.
+    """What decides what becomes of plans.
 
     Attributes:
       tier: `interpret`, `compile` (at once), or `auto`.
@@ -39,6 +42,7 @@ class Policies:
         that pays.
       cache_dir: The folder of compiled programs; '' for none.
       cache_size: How many bytes they may take together.
+      rewrites: Which patterns plans are rewritten by. The option is `optimize`: `on`, `off`, or names of tables.
     """
 
     tier: str = "auto"
@@ -46,6 +50,7 @@ class Policies:
     background: str = "auto"
     cache_dir: str = ""
     cache_size: int = compile_cache.DEFAULT_LIMIT
+    rewrites: Rewrites = Rewrites()
 
     @property
     def store(self) -> Any:
@@ -78,6 +83,7 @@ def policies_of(config: Any = None) -> Policies:
         background=_one_of("background", given.get("background", "auto"), BACKGROUND),
         cache_dir=str(given["cache_dir"]),
         cache_size=_size(given.get("cache_size", compile_cache.DEFAULT_LIMIT)),
+        rewrites=rewrites_of(config, given.get("optimize")),
     )
 
 
@@ -87,7 +93,7 @@ def with_policies(config: Any = None, **options: Any) -> Any:
     Args:
       config: A ConfigProto to add them to; a new one if None.
       **options: `tier`, `compile_after` (seconds), `background`, `cache_dir`, `cache_size` (bytes, or text such as
-        "500 MB"); see `Policies`.
+        "500 MB"), `optimize`; see `Policies`.
 
     Raises:
       TypeError: There is no such option.

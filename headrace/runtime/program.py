@@ -286,7 +286,7 @@ class Program:
             trace.late = cluster.late
             trace.facts = cluster.facts()
             trace.stop = stop
-            trace.sums, left_out = in_nodes(cluster.ops, cluster.outputs)
+            trace.sums, left_out = in_nodes(cluster.ops, cluster.outputs, cluster.late)
             trace.run([op for op in cluster.ops if op not in left_out])
             self._known = {}
             results: list[Any] = []

@@ -20,6 +20,7 @@ from headrace.blas import transposed_lower
 from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function
 from headrace.lazy import jnp, lax
+from headrace.passes.access import Late
 from headrace.runtime.trip_count import strip
 
 _MOST_BYTES = 256 << 20  # for the factors of one product
@@ -58,13 +59,14 @@ def find(body: Function, test: Function) -> list[Sum]:
 
 
 def in_nodes(
-    ops: Sequence[Operation], outputs: Iterable[Tensor]
+    ops: Sequence[Operation], outputs: Iterable[Tensor], late: Late | None = None
 ) -> tuple[dict[Operation, Any], set[Operation]]:
     """Finds the sums of products among nodes.
 
     Args:
       ops: The nodes.
       outputs: Their results that are asked for elsewhere.
+      late: Node -> its inputs, where they are others than the node says.
 
     Returns:
       The sums, each with its factors, and the nodes of their products, which need not be computed.
@@ -72,18 +74,21 @@ def in_nodes(
     sums = [op for op in ops if op.type == "AddN" and len(op._inputs) > 2 and _is_float(op._outputs[0])]
     if not sums:
         return {}, set()
-    uses = Counter(t for op in ops for t in op._inputs)
+    late = late or {}
+    uses = Counter(t for op in ops for t in late.get(op, op._inputs))
     uses.update(outputs)
     here = set(ops)
     found: dict[Operation, Any] = {}
     products: set[Operation] = set()
     for op in sums:
-        own = [t._op for t in op._inputs]
+        inputs = late.get(op, op._inputs)
+        own = [t._op for t in inputs]
         if all(
             p in here and not p._control_inputs and _is_product(t, uses)
-            for p, t in zip(own, op._inputs, strict=True)
+            for p, t in zip(own, inputs, strict=True)
         ):
-            found[op] = [(p._inputs[0], p._inputs[1]) for p in own]
+            factors = [late.get(p, p._inputs) for p in own]
+            found[op] = [(a, b) for a, b in factors]
             products.update(own)
     return found, products
 

@@ -83,6 +83,8 @@ class PartialRun:
 class _Part(Plan):
     """A plan that keeps what it computed for the parts that follow."""
 
+    as_written = True  # parts agree on nodes
+
     def __init__(
         self,
         state: SessionState,

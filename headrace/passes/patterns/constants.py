@@ -1,0 +1,69 @@
+"""Nodes whose operands are known before any step (grappler: constant_folding)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.dtypes import string
+from headrace.graph import Operation
+from headrace.opdef.infer import group_operands
+from headrace.passes.rewrite import ALL_KNOWN, Inputs, Pattern, Rewriter, Table
+
+# A result may be larger than what it follows from, but no larger than this; what fills large arrays is cheaper to run
+# than to keep.
+_SMALL = 1 << 10
+
+
+def _computed(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
+    rule = op.kind.rules.get("host")
+    if rule is None or rule.wants_ctx or any(t._dtype is string for t in (*inputs, *op._outputs)):
+        return None
+    operands = [t._op.attrs["value"] for t in inputs]
+    try:
+        with np.errstate(all="ignore"):
+            result = rule.function(
+                *group_operands(op.kind, op.attrs, operands),
+                **rule.keywords(op.attrs, op.kind.plan.type_attrs),
+            )
+    except Exception:
+        return None  # the step will say what is wrong
+    if result is NotImplemented:
+        return None
+    if len(op._outputs) == 1 and not op.kind.plan.signature.outputs[0].is_list:
+        result = (result,)
+    results = [np.asarray(v) for v in result]
+    most = min(here.most_bytes, max(_SMALL, sum(v.nbytes for v in operands)))
+    if sum(v.nbytes for v in results) > most or len(results) != len(op._outputs):
+        return None
+    if any(v.dtype != t._dtype.storage for v, t in zip(results, op._outputs, strict=True)):
+        return None
+    return [here.const(op, v, t._dtype) for v, t in zip(results, op._outputs, strict=True)]
+
+
+TABLE = Table(
+    "constant_folding",
+    (
+        Pattern(
+            "known operands",
+            "*",
+            _computed,
+            glance=ALL_KNOWN,
+            why="Computed once a plan, not once a step: axes, paddings and ranges in the interpreter; in frozen graphs "
+            "also what weights are multiplied by, which XLA gets as arguments and so computes in each step.",
+            fires=(
+                lambda tf, x: x + tf.sqrt(tf.constant([1.0, 2.0, 3.0])),
+                lambda tf, x: tf.reshape(x, tf.concat([[3], tf.range(2, 3)], 0)),
+                lambda tf, x: x + tf.ones([3]) * (tf.constant(2.0) / 3.0),
+                lambda tf, x: tf.matmul(x, tf.transpose(tf.ones([70, 3]) * 0.5)),
+            ),
+            alone=(
+                lambda tf, x: x + tf.raw_ops.RandomUniform(shape=[3], dtype=tf.float32, seed=1, seed2=2),
+                lambda tf, x: x + tf.fill([500, 2, 3], 1.0),
+                lambda tf, x: x + tf.strings.to_number(tf.constant(["1", "2", "3"])),
+                lambda tf, x: tf.identity(x) * tf.tanh(x),
+            ),
+        ),
+    ),
+)

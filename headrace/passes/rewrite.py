@@ -1,0 +1,317 @@
+"""Rewriting: cheaper nodes in the place of a step's own, by tables of patterns.
+
+What is rewritten is the list of nodes that a plan has pruned, never the program's graph: names, the number of nodes and
+what can be fetched stay. A pattern looks at one node at a time, in the order in which they run, and says which tensors
+may stand for its results. A node stays as it is if its results are fetched or fed, if it is asked to run, if control
+edges lead to it or away, or if it touches a reference, a resource or a list.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from headrace.dtypes import resource, variant
+from headrace.graph import Operation, Tensor, hooks
+from headrace.passes.access import Late
+
+Inputs = tuple[Tensor, ...]
+Example = Callable[[Any, Any], Any]
+
+# What a node must have for a pattern to look at it: nothing; a constant among its inputs; only constants; the inputs
+# of an earlier node of its op. Few nodes have any, and that is cheap to see.
+ANY, ONE_KNOWN, ALL_KNOWN, AGAIN = range(4)
+
+# Nodes that must be seen to run though they are not declared as stateful, and those that compute nothing.
+_SEEN = frozenset({"Const", "CheckNumerics", "Placeholder", "PlaceholderV2", "FakeParam"})
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One way to make a step cheaper.
+
+    Attributes:
+      name: What `explain` calls it.
+      types: The nodes it looks at, separated by blanks; "*" for all that do nothing but compute.
+      rewrite: Is given a node, its inputs and a `Rewriter`; returns the tensors that stand for the node's outputs from
+        now on (or the one), or None to leave the node alone.
+      why: What pays.
+      fires: Examples that the pattern fires on: functions of the `tf` module and a placeholder of shape [2, 3].
+      alone: Examples that look like it and are left alone.
+      glance: What a node must have for the pattern to look at it: one of the constants above.
+      is_exact: Whether results stay the same to the last bit.
+    """
+
+    name: str
+    types: str
+    rewrite: Callable[[Operation, Inputs, Rewriter], Any]
+    why: str
+    fires: tuple[Example, ...]
+    alone: tuple[Example, ...]
+    glance: int = ANY
+    is_exact: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """Patterns that are turned on and off together.
+
+    Attributes:
+      name: What options call it.
+      patterns: The patterns, in the order in which they are tried.
+    """
+
+    name: str
+    patterns: tuple[Pattern, ...]
+
+
+class Rules:
+    """Some tables together.
+
+    Attributes:
+      by_kind: Op -> the patterns that look at its nodes, those of each glance, for the ops that have been met; None for
+        an op that none looks at.
+
+    Args:
+      tables: The tables, in the order in which their patterns are tried.
+    """
+
+    def __init__(self, tables: Sequence[Table]):
+        self._patterns = [(p, p.types.split()) for table in tables for p in table.patterns]
+        self.by_kind: dict[Any, list[tuple[Pattern, ...]] | None] = {}
+
+    def meet(self, kind: Any) -> list[tuple[Pattern, ...]] | None:
+        """Returns what `by_kind` says of an op."""
+        computes = _only_computes(kind)
+        found = [p for p, types in self._patterns if kind.name in types or (computes and types == ["*"])]
+        glances = [tuple([p for p in found if p.glance == g]) for g in (ANY, ONE_KNOWN, ALL_KNOWN, AGAIN)]
+        self.by_kind[kind] = glances if found else None
+        return self.by_kind[kind]
+
+
+@dataclass
+class Rewritten:
+    """A step's nodes with cheaper ones in their place.
+
+    Attributes:
+      ops: The nodes, in an order in which they can run.
+      late: Node -> its inputs, where they are others than the node says.
+      counts: Pattern -> how often it fired.
+    """
+
+    ops: list[Operation]
+    late: Late
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+class Rewriter:
+    """Rewrites the nodes of one step; what patterns ask about the step, and make nodes with.
+
+    Attributes:
+      most_bytes: The size of the largest constant that may be made.
+      twin: The earlier node with the inputs of the one that is looked at, for patterns that glance `AGAIN`.
+      numbers: For patterns to remember constants in.
+
+    Args:
+      ops: The nodes, in an order in which they can run.
+      wanted: The tensors that the step returns.
+      targets: The operations that it runs.
+      fed: Tensors that are given.
+      late: Node -> its inputs, where they are others than the node says.
+      waits: Node -> what it waits for, where that is something else than the node says.
+    """
+
+    def __init__(
+        self,
+        ops: list[Operation],
+        wanted: Iterable[Tensor],
+        targets: Iterable[Operation],
+        fed: Iterable[Tensor],
+        late: Late,
+        waits: dict[Operation, list[Operation]],
+        most_bytes: int,
+    ):
+        self.most_bytes = most_bytes
+        self._before = ops
+        self._ops: list[Operation] = []
+        self._late = dict(late)
+        self._fed = frozenset(fed)
+        self._stays = {t._op for t in (*wanted, *self._fed)}
+        self._stays.update(targets)
+        for op, awaited in waits.items():
+            self._stays.add(op)
+            self._stays.update(awaited)
+        self._values: dict[Tensor, Tensor] = {}  # tensor -> the one that stands for it
+        self._absorbed: set[Operation] = set()
+        self._scalars: dict[Tensor, Any] = {}
+        self._uses: Counter[Tensor] | None = None
+        self._known: set[Tensor] = set()  # the constants
+        self._counts: Counter[str] = Counter()
+        self.twin: Any = None
+        self.numbers: dict[Any, Operation] = {}
+
+    def run(self, rules: Rules) -> Rewritten:
+        """Rewrites the nodes."""
+        ops, late, values, stays, known = self._ops, self._late, self._values, self._stays, self._known
+        by_kind, meet = rules.by_kind, rules.meet
+        first: dict[Any, Operation] = {}
+        for op in self._before:
+            inputs = late[op] if late and op in late else op._inputs
+            for t in inputs:
+                if t in values:
+                    inputs = late[op] = tuple([values.get(t, t) for t in inputs])
+                    break
+            kind = op.kind
+            glances = by_kind[kind] if kind in by_kind else meet(kind)
+            if glances is None or op._control_inputs or op._control_outputs or op in stays:
+                ops.append(op)
+                continue
+            patterns, one_known, all_known, again = glances
+            if inputs:
+                if not known.isdisjoint(inputs):
+                    patterns += all_known + one_known if known.issuperset(inputs) else one_known
+                if again:
+                    self.twin = first.setdefault((kind, inputs), op)
+                    if self.twin is not op:
+                        patterns += again
+            elif op.type == "Const":
+                known.add(op._outputs[0])
+            for pattern in patterns:
+                found = pattern.rewrite(op, inputs, self)
+                if found is not None and self._replace(op, inputs, found):
+                    self._counts[pattern.name] += 1
+                    break
+            else:
+                ops.append(op)
+        if not self._counts:
+            return Rewritten(self._before, self._late, self._counts)
+        return Rewritten(self._swept() if self._absorbed else ops, self._late, self._counts)
+
+    def _replace(self, op: Operation, inputs: Inputs, found: Any) -> bool:
+        new = (found,) if type(found) is Tensor else found
+        for t in (*inputs, *new):
+            if t._dtype.is_ref or t._dtype is resource or t._dtype is variant:
+                return False
+        values, device = self._values, op._device
+        for t in new:
+            # A device that does not exist must be told of, and what has been asked for a device is left on it.
+            if t._op._device != device:
+                return False
+        for old, t in zip(op._outputs, new, strict=True):
+            values[old] = t
+        self._late.pop(op, None)
+        return True
+
+    def _swept(self) -> list[Operation]:
+        """Returns the nodes without those that only rewritten ones needed, and the constants that only those took."""
+        used = set(self._stays)
+        late, absorbed = self._late, self._absorbed
+        kept = []
+        for op in reversed(self._ops):
+            if op not in used and (op in absorbed or (op.type == "Const" and not op._control_outputs)):
+                continue
+            kept.append(op)
+            for t in late.get(op, op._inputs):
+                used.add(t._op)
+        kept.reverse()
+        return kept
+
+    # -- what patterns ask -------------------------------------------------------------------------------------
+    def inputs(self, op: Operation) -> Inputs:
+        """Returns the inputs of an earlier node."""
+        return self._late.get(op, op._inputs)
+
+    def constant(self, t: Tensor) -> np.ndarray[Any, Any] | None:
+        """Returns the value of a constant, None for any other tensor."""
+        return t._op.attrs["value"] if t in self._known else None
+
+    def scalar(self, t: Tensor) -> Any:
+        """Returns the value of a constant that is one number, None for any other tensor."""
+        if t not in self._known:
+            return None
+        found = self._scalars.get(t, self)
+        if found is self:
+            value = t._op.attrs["value"]
+            found = self._scalars[t] = value[()] if value.ndim == 0 else None
+        return found
+
+    def is_private(self, op: Operation) -> bool:
+        """Whether the results of a node go to one input of one node, and nowhere else."""
+        if self._uses is None:
+            self._uses = Counter(t for op in self._before for t in self._late.get(op, op._inputs))
+        return self._may_go(op) and sum(self._uses[t] for t in op._outputs) == 1
+
+    def is_fed(self, t: Tensor) -> bool:
+        """Whether the step is given a tensor's value."""
+        return t in self._fed
+
+    # -- what patterns make ------------------------------------------------------------------------------------
+    def absorb(self, op: Operation) -> None:
+        """Has an earlier node left out, unless somebody needs it besides those that are rewritten."""
+        if self._may_go(op):
+            self._absorbed.add(op)
+
+    def _may_go(self, op: Operation) -> bool:
+        return op not in self._stays and not op._control_inputs and not op._control_outputs
+
+    def add(
+        self, kind: str, like: Operation, inputs: Inputs, attrs: dict[str, Any], types: Any, dims: Any
+    ) -> Operation:
+        """Adds a node that has another one's name, device and place in the program.
+
+        Args:
+          kind: Its op.
+          like: The other node.
+          inputs: Its inputs.
+          attrs: Its attrs.
+          types: The types of its outputs.
+          dims: Their shapes.
+        """
+        op = Operation(like._graph, hooks.lookup_kind(kind), like._name, inputs, attrs, [], like._traceback)
+        op._add_outputs(types, dims)
+        op._id = like._id
+        op._device = like._device
+        self._ops.append(op)
+        return op
+
+    def const(self, like: Operation, value: np.ndarray[Any, Any], dtype: Any) -> Tensor:
+        """Adds a constant."""
+        op = self.add("Const", like, (), {"value": value, "dtype": dtype}, [dtype], [value.shape])
+        self._known.add(op._outputs[0])
+        return op._outputs[0]
+
+
+def _only_computes(kind: Any) -> bool:
+    """Whether running a node has no effect but its results, which are those of any node like it with these inputs."""
+    if (
+        kind.is_stateful
+        or kind.name in _SEEN
+        or kind.name == "Const"
+        or not (kind.module or "").startswith("headrace.")
+    ):
+        return False
+    host, lower = kind.rules.get("host"), kind.rules.get("lower")
+    if host is None and lower is None:
+        return False
+    for rule in (host, lower):
+        if rule is not None and (rule.options.get("calls") or rule.options.get("lists")):
+            return False
+    return not (host.wants_ctx if host is not None else lower.wants_ctx)
+
+
+def rewritten_by(
+    rules: Rules,
+    ops: list[Operation],
+    wanted: Iterable[Tensor],
+    targets: Iterable[Operation],
+    fed: Iterable[Tensor],
+    late: Late,
+    waits: dict[Operation, list[Operation]],
+    most_bytes: int,
+) -> Rewritten:
+    """Rewrites a step's nodes by some rules; see `Rewriter`."""
+    return Rewriter(ops, wanted, targets, fed, late, waits, most_bytes).run(rules)
