@@ -11,6 +11,10 @@ import numpy as np
 from headrace.native import address, library, threads
 
 _SUMS = {np.dtype(np.float32): "headrace_add_rows_float", np.dtype(np.float64): "headrace_add_rows_double"}
+_DIVISIONS = {
+    np.dtype(np.float32): "headrace_divide_rows_float",
+    np.dtype(np.float64): "headrace_divide_rows_double",
+}
 _FOR_A_THREAD = 1 << 19  # elements; fewer are not worth a thread of their own
 _PLACES = (np.dtype(np.int32), np.dtype(np.int64))
 
@@ -91,6 +95,36 @@ def sums(rows: np.ndarray, chosen: np.ndarray | None, ids: np.ndarray, count: in
     if bad >= 0:
         raise IndexError(f"index or id {bad} is out of range")
     return out
+
+
+def divide(rows: np.ndarray, ids: np.ndarray, root: bool) -> bool:
+    """Divides each row, in place, by how many of the ids are its number, or by the root of that.
+
+    Args:
+      rows: The rows, along the first axis: a contiguous array of one's own.
+      ids: The ids; a row whose number is not among them stays as it is.
+      root: Whether it is the root.
+
+    Returns:
+      Whether that was done; False without the library, or for other types.
+    """
+    lib = library()
+    name = _DIVISIONS.get(rows.dtype)
+    if lib is None or name is None or ids.dtype not in _PLACES:
+        return False
+    ids = np.ascontiguousarray(ids)
+    function = getattr(lib, name)
+    function.restype = c_int64
+    failed = function(
+        address(rows),
+        c_int64(math.prod(rows.shape[1:])),
+        c_int64(rows.shape[0]),
+        address(ids),
+        c_int64(ids.itemsize),
+        c_int64(ids.size),
+        c_int64(root),
+    )
+    return not failed
 
 
 def top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -1,5 +1,6 @@
 // Distinct numbers, and sums of rows that belong together.
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -86,7 +87,42 @@ int64_t add(const Rows& of, const T* rows, T* out) {
                            : add_from(of, rows, static_cast<const int64_t*>(of.from), out);
 }
 
+// Divides each of `count` rows by how many of the ids are its number, or by the root of that; by one where none is.
+// Negative ids do not count. Returns -1 without memory.
+template <typename T, typename Id>
+int64_t divide_rows(T* rows, int64_t width, int64_t count, const Id* ids, int64_t n, bool root) {
+  const std::unique_ptr<int64_t[]> times(new (std::nothrow) int64_t[count]());
+  if (!times) return -1;
+  for (int64_t i = 0; i < n; ++i) {
+    if (ids[i] >= 0 && ids[i] < count) ++times[ids[i]];
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    if (times[i] <= 1) continue;
+    T by = static_cast<T>(times[i]);
+    if (root) by = std::sqrt(by);
+    T* row = rows + width * i;
+    for (int64_t j = 0; j < width; ++j) row[j] /= by;
+  }
+  return 0;
+}
+
+template <typename T>
+int64_t divide(T* rows, int64_t width, int64_t count, const void* ids, int64_t id_size, int64_t n, bool root) {
+  return id_size == 4 ? divide_rows(rows, width, count, static_cast<const int32_t*>(ids), n, root)
+                      : divide_rows(rows, width, count, static_cast<const int64_t*>(ids), n, root);
+}
+
 }  // namespace
+
+HEADRACE_EXPORT int64_t headrace_divide_rows_float(float* rows, int64_t width, int64_t count, const void* ids,
+                                                   int64_t id_size, int64_t n, int64_t root) {
+  return divide(rows, width, count, ids, id_size, n, root != 0);
+}
+
+HEADRACE_EXPORT int64_t headrace_divide_rows_double(double* rows, int64_t width, int64_t count, const void* ids,
+                                                    int64_t id_size, int64_t n, int64_t root) {
+  return divide(rows, width, count, ids, id_size, n, root != 0);
+}
 
 HEADRACE_EXPORT int64_t headrace_distinct(const void* keys, int64_t key_size, int64_t n, int64_t* firsts,
                                           int64_t place_size, void* places, void* counts) {

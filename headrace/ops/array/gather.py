@@ -9,6 +9,7 @@ import numpy as np
 from headrace import dtypes, errors
 from headrace.graph import IndexedSlices, colocate_with
 from headrace.lazy import jnp
+from headrace.native import updates
 from headrace.opdef import constant_value, export, op, raw
 from headrace.opdef.nodes import ones, shape_of, size_of, zeros
 from headrace.ops.array.pack import stack
@@ -76,6 +77,8 @@ def check_indices(indices, limit, axis=0):
     Raises:
       errors.InvalidArgumentError: There are some.
     """
+    if updates.first_outside(indices, limit) == -1:
+        return
     bad = (indices < 0) | (indices >= limit)
     if bad.any():
         at, value = _flat_position(indices, bad)

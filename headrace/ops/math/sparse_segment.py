@@ -11,6 +11,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.export import export
 from headrace.lazy import jnp
 from headrace.native import rows as native
+from headrace.native import updates
 from headrace.opdef import op, raw
 from headrace.ops.math.building import shape_of
 from headrace.ops.math.quiet import quiet
@@ -38,13 +39,15 @@ def _check(data: Any, indices: Any, segment_ids: Any, count: int | None) -> int:
         count = last
     elif last > count:
         raise InvalidArgumentError(None, None, "segment ids must be < num_segments")
-    if np.any(segment_ids[1:] < segment_ids[:-1]):
+    if (segment_ids[1:] < segment_ids[:-1]).any():
         raise InvalidArgumentError(None, None, "segment ids are not increasing")
     if segment_ids[0] < 0:
         raise InvalidArgumentError(None, None, "segment ids must be >= 0")
-    bad = np.flatnonzero((indices < 0) | (indices >= data.shape[0]))
-    if bad.size:
-        i = int(bad[0])
+    i = updates.first_outside(indices, data.shape[0])
+    if i is None:
+        bad = np.flatnonzero((indices < 0) | (indices >= data.shape[0]))
+        i = int(bad[0]) if bad.size else -1
+    if i >= 0:
         raise InvalidArgumentError(
             None, None, f"Bad: indices[{i}] == {indices[i]} out of range [0, {data.shape[0]})"
         )
@@ -63,7 +66,9 @@ def _reduce(kind: str, data: Any, indices: Any, segment_ids: Any, count: int | N
     total = native.sums(data, indices, segment_ids, count)
     if total is None:
         total = combine(np.add, data[indices], segment_ids, count, 0)
-    return total if kind == "Sum" else (total / _divisor(kind, segment_ids, count, data)).astype(data.dtype)
+    if kind == "Sum" or native.divide(total, segment_ids, kind == "SqrtN"):
+        return total
+    return (total / _divisor(kind, segment_ids, count, data)).astype(data.dtype)
 
 
 def _declare(kind: str, types: str, gives: Any) -> None:
@@ -172,8 +177,12 @@ def _check_grad(grad: Any, indices: Any, segment_ids: Any, rows: int) -> None:
     if not rows:
         return
     for names, values, count in (("Index", indices, rows), ("Segment id", segment_ids, grad.shape[0])):
-        bad = values[(values < 0) | (values >= count)]
-        if bad.size:
+        at = updates.first_outside(values, count)
+        if at is None:
+            bad = values[(values < 0) | (values >= count)]
+        else:
+            bad = values[at : at + 1] if at >= 0 else ()
+        if len(bad):
             raise InvalidArgumentError(None, None, f"{names} {bad[0]} out of range [0, {count}).")
 
 
@@ -199,7 +208,9 @@ def _declare_grad(kind: str, gives: Any) -> None:
         _check_grad(grad, indices, segment_ids, int(output_dim0))
         if not output_dim0:
             return np.zeros((0, *grad.shape[1:]), grad.dtype)
-        rows = grad / _divisor(kind, segment_ids, grad.shape[0], grad)
+        rows = np.array(grad, order="C")
+        if not native.divide(rows, segment_ids, kind == "SqrtN"):
+            rows = grad / _divisor(kind, segment_ids, grad.shape[0], grad)
         summed = native.sums(rows.astype(grad.dtype, copy=False), segment_ids, indices, int(output_dim0))
         if summed is not None:
             return summed

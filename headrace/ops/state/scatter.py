@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.lazy import jnp, lax
+from headrace.native import updates as in_place
 from headrace.opdef import UNDECLARED, op, raw
 from headrace.ops.state import places
 
@@ -77,8 +78,10 @@ def _host_rows(way, kind):
             ctx.write(variable, value)
         else:
             del value
-            with np.errstate(all="ignore"):
-                change(ctx.own(variable), indices, updates)
+            own = ctx.own(variable)
+            if not in_place.scatter(way, own, indices, updates):
+                with np.errstate(all="ignore"):
+                    change(own, indices, updates)
         return () if kind else variable
 
     return rule

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from headrace import errors, shapes
 from headrace.lazy import jax, jnp, lax
 from headrace.native import rows as native
+from headrace.native import updates as in_place
 from headrace.opdef import Op, constant_value, op
 
 
@@ -148,6 +149,7 @@ def _declare(
     positions = {o: len(states) + i for i, o in enumerate(operands)}
     gradient = "delta" if "delta" in operands else "grad"
     scalars = [o for o in operands if o not in (gradient, "indices")]
+    kernel = name.rpartition("Apply")[2]
 
     def shape(*found: Any, ctx: Any) -> Any:
         if resource:
@@ -184,7 +186,9 @@ def _declare(
                 )
                 if xp is np:
                     del values
-                    _rows_host(handles[: len(states)], indices, grad, update, ctx)
+                    numbers = [named[s] for s in scalars]
+                    known = _Known(kernel, numbers, any(flags.values()))
+                    _rows_host(handles[: len(states)], indices, grad, update, known, ctx)
                     return () if resource else handles[0]
                 new = _rows_lower(values, indices, grad, update, ctx, positions["indices"])
             else:
@@ -280,13 +284,31 @@ def _rounds(indices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return out
 
 
-def _rows_host(handles: Any, indices: Any, grad: Any, update: Any, ctx: Any) -> None:
+class _Known(NamedTuple):
+    """What the native library is told of an update.
+
+    Attributes:
+      name: The optimizer.
+      scalars: Its scalars in the order of the op's operands.
+      flag: Its one attr, if it has one.
+    """
+
+    name: str
+    scalars: list[Any]
+    flag: bool
+
+
+def _rows_host(handles: Any, indices: Any, grad: Any, update: Any, known: _Known, ctx: Any) -> None:
     n = ctx.read(handles[0]).shape[0]
-    bad = (indices < 0) | (indices >= n)
-    if bad.any():
-        at = int(np.argmax(bad))
+    at = in_place.first_outside(indices, n)
+    if at is None:
+        bad = (indices < 0) | (indices >= n)
+        at = int(np.argmax(bad)) if bad.any() else -1
+    if at >= 0:
         _refuse(f"Index {indices[at]} at offset {at} in indices is out of range")
     new = [ctx.own(handle) for handle in handles]
+    if in_place.update_rows(known.name, new, indices, grad, known.scalars, known.flag):
+        return
     distinct = native.distinct(indices, np.int32)
     if distinct is not None and len(distinct[0]) == len(indices):
         for whole, rows in zip(new, update([np.take(v, indices, 0) for v in new], grad), strict=True):

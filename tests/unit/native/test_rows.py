@@ -98,3 +98,26 @@ def test_embeddings_and_their_gradients(combiner, kind):
     expected[4] -= 2 * weight
     expected[1] -= 1
     np.testing.assert_allclose(after, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("way", ["Mean", "SqrtN"])
+def test_means_over_segments_are_those_of_numpy(way, order, dtype, without, needs_library, monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", "interpret")
+    random = np.random.RandomState(1)
+    data = np.asarray(random.rand(20, 5).astype(dtype), order=order)
+    indices, ids = random.randint(0, 20, 30), np.sort(random.randint(0, 9, 30)).astype(np.int32)
+    gradient = np.asarray(random.rand(11, 5).astype(dtype), order=order)
+
+    def run():
+        with tf.Graph().as_default(), tf.Session() as session:
+            forward = getattr(tf.raw_ops, f"SparseSegment{way}WithNumSegments")
+            backward = getattr(tf.raw_ops, f"SparseSegment{way}Grad")
+            x, dy = tf.placeholder(dtype), tf.placeholder(dtype)
+            y = forward(data=x, indices=indices, segment_ids=ids, num_segments=11)
+            dx = backward(grad=dy, indices=indices, segment_ids=ids, output_dim0=20)
+            return session.run([y, dx], {x: data, dy: gradient})
+
+    for a, b in zip(run(), without(run), strict=True):
+        np.testing.assert_allclose(a, b, rtol=40 * np.finfo(dtype).eps)
