@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace.lazy import lax
+from headrace.native import products as native
 
 # Multiplications; beyond them a second core pays even where it has to be waited for.
 _WORTH_THREADS = 100_000_000
@@ -43,6 +44,9 @@ def multiply(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Any:
 
 def transposed_lower(a: Any, b: Any) -> Any:
     """Returns the product of the transpose of one matrix, [k, m], with another, [k, n], in a trace."""
+    found = native.product(a, b, turn_a=True)
+    if found is not None:
+        return found
     contract = (((0,), (0,)), ((), ()))
     m, n = a.shape[1], b.shape[1]
     if 1 < n <= _NARROW and m >= 2 * n:

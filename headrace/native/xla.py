@@ -8,7 +8,13 @@ from typing import Any
 from headrace import native
 from headrace.lazy import jax
 
-TARGETS = ("headrace_max_pool_gradient",)
+TARGETS = (
+    "headrace_max_pool_gradient",
+    "headrace_product",
+    "headrace_convolution",
+    "headrace_convolution_input_gradient",
+    "headrace_convolution_filter_gradient",
+)
 
 _lock = threading.Lock()
 _registered: list[Any] = []  # the library, or None, once it was looked for

@@ -13,6 +13,7 @@ from headrace.export import export
 from headrace.graph.default import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.lazy import jnp
+from headrace.native import products as native
 from headrace.opdef import convert_to_tensor, op, raw
 from headrace.ops.math.building import cast_to, conjugate, int32, shape_of
 
@@ -81,6 +82,9 @@ def matmul_host(a, b, *, transpose_a, transpose_b):
 
 @MatMul.lower
 def matmul_lower(a, b, *, transpose_a, transpose_b):
+    found = native.product(a, b, transpose_a, transpose_b)
+    if found is not None:
+        return found
     if transpose_a and not transpose_b and not _narrow(a) and a.dtype.kind == "f":
         return transposed_lower(a, b)
     return product_lower(a.T if transpose_a else a, b.T if transpose_b else b)
@@ -159,6 +163,9 @@ def _batch_host(x: Any, y: Any, adj_x: bool, adj_y: bool) -> Any:
 
 
 def _batch_lower(x: Any, y: Any, adj_x: bool, adj_y: bool) -> Any:
+    found = native.product(x, y, adj_x, adj_y)
+    if found is not None:
+        return found
     a, b = _adjoint(x) if adj_x else x, _adjoint(y) if adj_y else y
     return product_lower(a, b)
 

@@ -14,6 +14,7 @@ import numpy as np
 from headrace.blas import transposed_lower
 from headrace.errors import InvalidArgumentError
 from headrace.lazy import jax, jnp, lax
+from headrace.native import products as native
 from headrace.ops.nn.windows import channel_axis, paddings, spatial, spatial_axes
 from headrace.shapes import with_rank
 
@@ -110,15 +111,41 @@ class Convolution:
             and self.layout[-1] == "C"
         )
 
+    def _is_native(self, x: Any) -> bool:
+        channels = self.input_shape[channel_axis(self.layout)]
+        dtype = x.dtype if x.dtype.itemsize >= 4 else np.float32
+        return native.takes_convolution(dtype, self.kernel, channels, self.filter_shape[-1], self.groups)
+
+    def _is_strided_native(self, x: Any) -> bool:
+        """Whether the native library takes the places that are visited from where they are, without a copy."""
+        return set(self.strides) != {1} and self._is_native(x) and native.takes_steps(self.strides)
+
+    def _native(self, which: str, shape: Any, a: Any, b: Any) -> Any:
+        """Calls the native library, which takes and gives channels last."""
+        is_image = which != "_filter_gradient"
+        result = native.convolution(
+            which,
+            self._last(shape) if is_image else shape,
+            a,
+            b,
+            groups=self.groups,
+            strides=self.strides,
+            dilations=self.dilations,
+            before=[a for a, _ in self.pads],
+        )
+        return self._back(result) if is_image else result
+
     def apply(self, x: Any, w: Any) -> Any:
         """Returns the convolution of `x` with `w`."""
         if 0 in self.output_shape or 0 in self.input_shape or 0 in self.filter_shape:
             return jnp.zeros(self.output_shape, x.dtype)
-        if self.is_pointwise:
+        if self.is_pointwise and not self._is_strided_native(x):
             return self._pointwise(x, w)
         if self.is_whole:
             flat = matmul(x.reshape(self.input_shape[0], -1), w.reshape(-1, self.filter_shape[-1]))
             return flat.reshape(self.output_shape)
+        if self._is_native(x):
+            return in_float32(lambda x, w: self._native("", self.output_shape, self._channels_last(x), w), x, w)
         if self.groups == 1 and any(n < k for n, k in zip(self.sizes, self.kernel, strict=True)):
             return self._by_places(x, w)
         return self._general(x, w)
@@ -163,7 +190,7 @@ class Convolution:
         """Returns the gradient of the input as the sum of what each element of the window adds to it."""
         dy = self._channels_last(dy)
         filters = w.reshape(-1, self.filter_shape[-1])
-        parts = matmul(dy.reshape(-1, dy.shape[-1]), filters.T)
+        parts = matmul(dy.reshape(-1, dy.shape[-1]), filters, turn_b=True)
         parts = parts.reshape(*dy.shape[:-1], *self.kernel, self.filter_shape[-2])
         rank = len(self.kernel)
         # Along an axis where the window stands at one place only, its elements are the image's.
@@ -210,6 +237,10 @@ class Convolution:
         c = channel_axis(self.layout)
         return x if c == x.ndim - 1 else jnp.moveaxis(x, c, -1)
 
+    def _last(self, shape: Any) -> tuple[int, ...]:
+        c = channel_axis(self.layout)
+        return (*shape[:c], *shape[c + 1 :], shape[c])
+
     def _back(self, x: Any) -> Any:
         c = channel_axis(self.layout)
         return x if c == x.ndim - 1 else jnp.moveaxis(x, -1, c)
@@ -225,14 +256,18 @@ class Convolution:
         """Returns the gradient with respect to the input."""
         if dy.size == 0 or w.size == 0 or 0 in self.input_shape:
             return jnp.zeros(self.input_shape, dy.dtype)
-        if self.is_pointwise:
+        if self.is_pointwise and not self._is_strided_native(dy):
             last = self._channels_last(dy)
-            dx = matmul(last.reshape(-1, last.shape[-1]), w.reshape(self.filter_shape[-2:]).T)
+            dx = matmul(last.reshape(-1, last.shape[-1]), w.reshape(self.filter_shape[-2:]), turn_b=True)
             dx = self._back(dx.reshape(*last.shape[:-1], self.filter_shape[-2]))
             return self._spread(dx)
         if self.is_whole:
-            dx = matmul(dy.reshape(dy.shape[0], -1), w.reshape(-1, self.filter_shape[-1]).T)
+            dx = matmul(dy.reshape(dy.shape[0], -1), w.reshape(-1, self.filter_shape[-1]), turn_b=True)
             return dx.reshape(self.input_shape)
+        if self._is_native(dy) and native.takes_steps(self.strides):
+            return in_float32(
+                lambda w, dy: self._native("_input_gradient", self.input_shape, w, self._channels_last(dy)), w, dy
+            )
         if self.groups == 1 and any(n < k for n, k in zip(self.outputs, self.kernel, strict=True)):
             return in_float32(self._folded, w, dy)
         return in_float32(
@@ -256,7 +291,7 @@ class Convolution:
         """Returns the gradient with respect to the filter."""
         if dy.size == 0 or x.size == 0 or 0 in self.filter_shape:
             return jnp.zeros(self.filter_shape, dy.dtype)
-        if self.is_pointwise:
+        if self.is_pointwise and not self._is_strided_native(x):
             x, dy = self._picked(x), self._channels_last(dy)
             rows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
             return in_float32(transposed_lower, *rows).reshape(self.filter_shape)
@@ -264,6 +299,9 @@ class Convolution:
             rows = x.reshape(x.shape[0], -1), dy.reshape(dy.shape[0], -1)
             dw = in_float32(transposed_lower, *rows)
             return dw.reshape(self.filter_shape)
+        if self._is_native(x):
+            x, dy = self._channels_last(x), self._channels_last(dy)
+            return in_float32(lambda x, dy: self._native("_filter_gradient", self.filter_shape, x, dy), x, dy)
         return in_float32(
             lambda x, dy: jax.linear_transpose(
                 lambda w: self._general(x, w), jax.ShapeDtypeStruct(self.filter_shape, dy.dtype)
@@ -281,6 +319,11 @@ def in_float32(compute: Any, *operands: Any) -> Any:
     return compute(*(v.astype(jnp.float32) for v in operands)).astype(dtype)
 
 
-def matmul(a: Any, b: Any) -> Any:
+def matmul(a: Any, b: Any, turn_b: bool = False) -> Any:
     """Returns the product of two matrices, summed in float32 where the operands are narrower."""
-    return in_float32(jnp.matmul, a, b)
+
+    def compute(a: Any, b: Any) -> Any:
+        found = native.product(a, b, turn_b=turn_b)
+        return jnp.matmul(a, b.T if turn_b else b) if found is None else found
+
+    return in_float32(compute, a, b)

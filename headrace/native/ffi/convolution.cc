@@ -1,0 +1,177 @@
+// Convolutions and their gradients as products of matrices.
+
+#include "ffi/convolution.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace headrace {
+namespace {
+
+int64_t volume(const int64_t* sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+
+// What of a window an element of the input that is at `phase`, modulo the step, is seen through.
+struct Phase {
+  int64_t outputs;  // how many such elements there are
+  int64_t first, stride, count;  // the elements of the window, the last one first
+  int64_t dilation, before;      // of the window of these that slides over the gradient of the output
+};
+
+Phase phase_of(const Convolution& of, int axis, int64_t phase) {
+  const int64_t step = of.step[axis], dilation = of.dilation[axis], before = of.before[axis];
+  const int64_t common = std::gcd(step, dilation);
+  Phase result{(of.size[axis] - phase + step - 1) / step, 0, step / common, 0, dilation / common, 0};
+  for (int64_t k = 0; k < of.window[axis]; ++k) {
+    if ((phase + before - k * dilation) % step != 0) continue;
+    result.first = k;
+    ++result.count;
+  }
+  // The last element of the window sees the earliest output.
+  if (result.count > 0) result.before = -((phase + before - result.first * dilation) / step);
+  return result;
+}
+
+bool is_plain(const Convolution& of) {
+  for (int a = 0; a < 3; ++a) {
+    if (of.window[a] != 1 || of.step[a] != 1 || of.before[a] != 0 || of.size[a] != of.outputs[a]) return false;
+  }
+  return true;
+}
+
+Patches patches_of(const Convolution& of) {
+  Patches p{};
+  for (int a = 0; a < 3; ++a) {
+    p.size[a] = of.size[a];
+    p.window[a] = of.window[a];
+    p.outputs[a] = of.outputs[a];
+    p.step[a] = of.step[a];
+    p.dilation[a] = of.dilation[a];
+    p.before[a] = of.before[a];
+  }
+  p.pixel = of.channels;
+  p.channels = of.channels / of.groups;
+  return p;
+}
+
+}  // namespace
+
+bool Convolution::is_sound() const {
+  if (images < 0 || channels < 0 || filters < 0 || groups < 1 || channels % groups || filters % groups) return false;
+  for (int a = 0; a < 3; ++a) {
+    if (size[a] < 0 || window[a] < 1 || outputs[a] < 0 || step[a] < 1 || dilation[a] < 1) return false;
+  }
+  return true;
+}
+
+Product matrix_product(const float* a, bool turn_a, const float* b, bool turn_b, float* c, int64_t m, int64_t n,
+                       int64_t k) {
+  Product p{};
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.left.kind = turn_a ? Left::kColumns : Left::kRows;
+  p.left.data = a;
+  p.left.stride = turn_a ? m : k;
+  p.right.kind = turn_b ? Right::kColumns : Right::kRows;
+  p.right.data = b;
+  p.right.stride = turn_b ? k : n;
+  p.right.run = k;
+  p.right.offsets = {0};
+  p.out.data = c;
+  p.out.stride = n;
+  return p;
+}
+
+void Convolution::forward(const float* x, const float* w, float* y, Work& work) const {
+  const int64_t c = channels / groups, f = filters / groups;
+  for (int64_t g = 0; g < groups; ++g) {
+    Product p = matrix_product(x + g * c, false, w + g * f, false, y + g * f, images * volume(outputs), f,
+                               volume(window) * c);
+    if (is_plain(*this)) {
+      p.left.stride = channels;
+    } else {
+      p.left.kind = Left::kPatches;
+      p.left.patches = patches_of(*this);
+    }
+    p.right.stride = filters;
+    p.out.stride = filters;
+    work.products.push_back(p);
+  }
+}
+
+void Convolution::filter_gradient(const float* x, const float* dy, float* dw, Work& work) const {
+  const int64_t c = channels / groups, f = filters / groups;
+  for (int64_t g = 0; g < groups; ++g) {
+    Product p = matrix_product(x + g * c, true, dy + g * f, false, dw + g * f, volume(window) * c, f,
+                               images * volume(outputs));
+    if (is_plain(*this)) {
+      p.left.stride = channels;
+    } else {
+      p.left.kind = Left::kTurnedPatches;
+      p.left.patches = patches_of(*this);
+    }
+    p.right.stride = filters;
+    p.out.stride = filters;
+    work.products.push_back(p);
+  }
+}
+
+void Convolution::input_gradient(const float* w, const float* dy, float* dx, Work& work) const {
+  const int64_t c = channels / groups, f = filters / groups;
+  const int64_t out[4] = {volume(size) * channels, size[1] * size[2] * channels, size[2] * channels, channels};
+  // Elements that are a multiple of the step apart are seen through the same elements of the window: no others meet.
+  int64_t phases[3];
+  for (int a = 0; a < 3; ++a) phases[a] = std::min(step[a], size[a]);
+  for (int64_t at = 0; at < volume(phases); ++at) {
+    const int64_t phase[3] = {at / (phases[1] * phases[2]), at / phases[2] % phases[1], at % phases[2]};
+    Phase of[3];
+    Patches patches{};
+    int64_t places = images, start = 0;
+    for (int a = 0; a < 3; ++a) {
+      of[a] = phase_of(*this, a, phase[a]);
+      patches.size[a] = outputs[a];
+      patches.window[a] = of[a].count;
+      patches.outputs[a] = of[a].outputs;
+      patches.step[a] = 1;
+      patches.dilation[a] = of[a].dilation;
+      patches.before[a] = of[a].before;
+      places *= of[a].outputs;
+      start += phase[a] * out[a + 1];
+    }
+    if (places == 0) continue;
+    patches.pixel = filters;
+    patches.channels = f;
+    std::vector<int64_t> offsets;
+    for (int64_t i = 0; i < of[0].count; ++i) {
+      for (int64_t j = 0; j < of[1].count; ++j) {
+        for (int64_t k = 0; k < of[2].count; ++k) {
+          const int64_t d = of[0].first - i * of[0].stride, h = of[1].first - j * of[1].stride;
+          offsets.push_back(((d * window[1] + h) * window[2] + of[2].first - k * of[2].stride) * c * filters);
+        }
+      }
+    }
+    for (int64_t g = 0; g < groups; ++g) {
+      Product p = matrix_product(dy + g * f, false, w + g * f, true, dx + start + g * c, places, c,
+                                 static_cast<int64_t>(offsets.size()) * f);
+      p.right.stride = filters;
+      p.right.run = f;
+      p.right.offsets = offsets;
+      p.out.stride = channels;
+      if (is_plain(*this)) {
+        p.left.stride = filters;
+      } else {
+        p.left.kind = Left::kPatches;
+        p.left.patches = patches;
+        p.out.is_grid = true;
+        for (int a = 0; a < 3; ++a) {
+          p.out.grid[a] = of[a].outputs;
+          p.out.strides[a + 1] = step[a] * out[a + 1];
+        }
+        p.out.strides[0] = out[0];
+      }
+      work.products.push_back(p);
+    }
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,29 @@
+// Convolutions and their gradients as products of matrices.
+#pragma once
+
+#include <cstdint>
+
+#include "ffi/products.h"
+
+namespace headrace {
+
+// A convolution of images [images, depth, height, width, channels] with a filter
+// [depth, height, width, channels / groups, filters] to [images, depth, height, width, filters].
+struct Convolution {
+  int64_t images, channels, filters, groups;
+  int64_t size[3], window[3], outputs[3];
+  int64_t step[3], dilation[3], before[3];
+
+  // Whether the numbers are those of a convolution that can be computed.
+  bool is_sound() const;
+
+  void forward(const float* x, const float* w, float* y, Work& work) const;
+  void input_gradient(const float* w, const float* dy, float* dx, Work& work) const;
+  void filter_gradient(const float* x, const float* dy, float* dw, Work& work) const;
+};
+
+// The product of two matrices, each of which may lie transposed: [k, m] instead of [m, k], [n, k] instead of [k, n].
+Product matrix_product(const float* a, bool turn_a, const float* b, bool turn_b, float* c, int64_t m, int64_t n,
+                       int64_t k);
+
+}  // namespace headrace

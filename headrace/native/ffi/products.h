@@ -1,0 +1,110 @@
+// Products of float32 matrices, of which one may be the patches of images, and how they are cut into parts.
+//
+// A product is out(i, n) = sum over k of left(i, k) * right(k, n). Its operands are packed block by block into the
+// form that the innermost loop reads; what is packed may lie in memory as a matrix or its transpose, or be gathered
+// from images: convolutions and their gradients are products, too.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace headrace {
+
+// The patches that a window sees sliding over images with channels last: one row a place of the window, one column
+// an element of the window and channel.
+struct Patches {
+  int64_t size[3];      // of an image: depth, height, width
+  int64_t pixel;        // numbers from one pixel to the next
+  int64_t channels;     // of a pixel that count; fewer than `pixel` if they are one group of several
+  int64_t window[3];
+  int64_t outputs[3];   // places of the window
+  int64_t step[3], dilation[3];
+  int64_t before[3];    // padding; negative where the window starts inside
+
+  // Whether elements of the window side by side are side by side in memory, over all channels.
+  bool is_dense() const { return dilation[2] == 1 && pixel == channels; }
+  int64_t run() const { return is_dense() ? window[2] * channels : channels; }  // numbers side by side
+  int64_t places() const { return outputs[0] * outputs[1] * outputs[2]; }
+  int64_t columns() const { return window[0] * window[1] * window[2] * channels; }
+};
+
+struct Left {
+  enum Kind { kRows, kColumns, kPatches, kTurnedPatches } kind;
+  const float* data;
+  int64_t stride;   // kRows: of i, kColumns: of k
+  Patches patches;  // kPatches: i is the place, kTurnedPatches: k is
+};
+
+struct Right {
+  enum Kind { kRows, kColumns } kind;
+  const float* data;
+  int64_t stride;  // kRows: of k, kColumns: of n
+  // kColumns: k is side by side for `run` numbers, after which `offsets` tells where the next begin.
+  int64_t run;
+  std::vector<int64_t> offsets;
+};
+
+struct Out {
+  float* data;
+  int64_t stride;  // of i, unless `is_grid`
+  bool is_grid;    // whether i is a place of a grid, within which the last index counts fastest
+  int64_t grid[3], strides[4];  // of images, and of the three axes
+};
+
+struct Product {
+  int64_t m, n, k;
+  Left left;
+  Right right;
+  Out out;
+};
+
+// A part of a product, computed on one thread.
+struct Part {
+  int64_t product;
+  int64_t m0, m1, n0, n1, k0, k1;
+  float* partial;  // where the part of a sum goes, [m, n]; null if it is the whole sum, which goes to `out`
+};
+
+// The code for one kind of CPU.
+struct ProductCode {
+  const char* name;
+  int64_t rows, columns;  // of the tile that the innermost loop computes
+  int64_t scratch;        // numbers that `compute` needs
+  void (*compute)(const Product& product, const Part& part, float* scratch);
+  void (*add)(const Part* parts, int64_t count, const Product& product, int64_t m0, int64_t m1);
+};
+
+// Each is null where the compiler has no such code.
+extern const ProductCode* const kProductsAvx512;
+extern const ProductCode* const kProductsAvx2;
+extern const ProductCode* const kProductsPlain;
+
+// The code for this CPU, or what HEADRACE_PRODUCTS names ("avx512", "avx2", "plain") if the CPU has it.
+const ProductCode& product_code();
+
+// Numbers for one thread's use, which stay allocated.
+float* thread_scratch(int64_t count);
+
+// How products are computed: all parts, then, where a sum over k was cut, the sums of its parts.
+struct Work {
+  std::vector<Product> products;
+  std::vector<Part> parts;
+  struct Sum {
+    int64_t product, first, count;  // of the parts
+    int64_t m0, m1;
+  };
+  std::vector<Sum> sums;
+  float* partials = nullptr;
+
+  Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  ~Work();
+
+  // Cuts all products into parts for so many threads.
+  void cut(int64_t threads);
+  void compute(int64_t part) const;
+  void add(int64_t sum) const;
+};
+
+}  // namespace headrace

@@ -1,0 +1,425 @@
+// Products of matrices for one kind of CPU; the file that includes this defines before, in an anonymous namespace:
+// HEADRACE_TARGET, the attribute of every function; V, a register of kLanes numbers, and what is done with them;
+// kRows and kVectors, the size of the tile that is kept in registers.
+
+constexpr int64_t kColumns = kLanes * kVectors;  // of a tile
+constexpr int64_t kMostDeep = 512;               // terms that are added up before a tile is written,
+constexpr int64_t kDeep = 256;                   // and as many where there are many columns
+constexpr int64_t kFewColumns = 128;
+constexpr int64_t kRowStride = kMostDeep + 16;   // of packed rows: no power of two, which would share a part of the cache
+constexpr int64_t kTurnedStride = kRows <= 8 ? 8 : 16;  // of packed columns
+constexpr int64_t kBlock = 128 * 1024;           // numbers of the right operand that are kept in the cache
+constexpr int64_t kPanels = 2;                   // tiles of rows that may be packed at once
+constexpr int64_t kAhead = 8;                    // rows of the right operand that are fetched ahead
+constexpr int64_t kPanel = (kTurnedStride > kRows ? kTurnedStride : kRows) * kRowStride;  // numbers of a packed panel
+constexpr int64_t kScratch = kBlock + kPanels * kPanel;
+
+static_assert(kRows <= kTurnedStride, "a packed column fits");
+
+HEADRACE_TARGET inline void copy(float* to, const float* from, int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store(to + i, load(from + i));
+  if (i < count) store_some(to + i, load_some(from + i, count - i), count - i);
+}
+
+HEADRACE_TARGET inline void clear(float* to, int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store(to + i, V{});
+  if (i < count) store_some(to + i, V{}, count - i);
+}
+
+// -- the tile --------------------------------------------------------------------------------------------------
+
+using Tile = void (*)(int64_t deep, const float* left, const float* right, int64_t stride, float* const* rows,
+                      int64_t column, int64_t columns, bool add);
+
+// Computes a tile of MR rows and NV registers of columns, of which `columns` numbers are written.
+template <int MR, int NV, int kRowStep, int kDeepStep>
+HEADRACE_TARGET void tile(int64_t deep, const float* left, const float* right, int64_t stride, float* const* rows,
+                          int64_t column, int64_t columns, bool add) {
+  V sums[MR][NV];
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i) {
+    prefetch(rows[i] + column);
+#pragma GCC unroll 2
+    for (int j = 0; j < NV; ++j) sums[i][j] = V{};
+  }
+  for (int64_t k = 0; k < deep; ++k) {
+    V b[NV];
+#pragma GCC unroll 2
+    for (int j = 0; j < NV; ++j) {
+      prefetch(right + kAhead * stride + j * kLanes);
+      b[j] = load(right + j * kLanes);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < MR; ++i) {
+      const V a = spread(left + i * kRowStep);
+#pragma GCC unroll 2
+      for (int j = 0; j < NV; ++j) sums[i][j] = multiply_add(a, b[j], sums[i][j]);
+    }
+    left += kDeepStep;
+    right += stride;
+  }
+  if (columns == NV * kLanes) {
+#pragma GCC unroll 16
+    for (int i = 0; i < MR; ++i) {
+      float* to = rows[i] + column;
+#pragma GCC unroll 2
+      for (int j = 0; j < NV; ++j) store(to + j * kLanes, add ? load(to + j * kLanes) + sums[i][j] : sums[i][j]);
+    }
+    return;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i) {
+    float* to = rows[i] + column;
+#pragma GCC unroll 2
+    for (int j = 0; j < NV; ++j) {
+      const int64_t rest = columns - j * kLanes;
+      if (rest >= kLanes) {
+        store(to + j * kLanes, add ? load(to + j * kLanes) + sums[i][j] : sums[i][j]);
+      } else if (rest > 0) {
+        V sum = sums[i][j];
+        if (add) sum += load_some(to + j * kLanes, rest);
+        store_some(to + j * kLanes, sum, rest);
+      }
+    }
+  }
+}
+
+template <int NV, int kRowStep, int kDeepStep, int... MR>
+constexpr void fill(Tile* tiles, std::integer_sequence<int, MR...>) {
+  ((tiles[MR] = tile<MR + 1, NV, kRowStep, kDeepStep>), ...);
+}
+
+struct Tiles {
+  Tile of[2][2][kRows];  // packed by rows or turned; one register of columns or two; rows - 1
+  constexpr Tiles() : of() {
+    using Rows = std::make_integer_sequence<int, kRows>;
+    fill<1, kRowStride, 1>(of[0][0], Rows());
+    fill<2, kRowStride, 1>(of[0][1], Rows());
+    fill<1, 1, kTurnedStride>(of[1][0], Rows());
+    fill<2, 1, kTurnedStride>(of[1][1], Rows());
+  }
+};
+constexpr Tiles kTiles;
+
+// -- packing the left operand --------------------------------------------------------------------------------------
+
+struct Place {
+  int64_t image, at[3];
+};
+
+inline Place place_of(int64_t index, const int64_t* sizes) {
+  Place p;
+  p.at[2] = index % sizes[2];
+  index /= sizes[2];
+  p.at[1] = index % sizes[1];
+  index /= sizes[1];
+  p.at[0] = index % sizes[0];
+  p.image = index / sizes[0];
+  return p;
+}
+
+inline void advance(Place& p, const int64_t* sizes) {
+  if (++p.at[2] < sizes[2]) return;
+  p.at[2] = 0;
+  if (++p.at[1] < sizes[1]) return;
+  p.at[1] = 0;
+  if (++p.at[0] < sizes[0]) return;
+  p.at[0] = 0;
+  ++p.image;
+}
+
+// Numbers side by side in the window that are side by side in memory, too.
+struct Run {
+  int64_t at[3], offset, count;  // offset: the first one's, among those of this element of the window
+};
+
+inline Run run_of(const Patches& of, int64_t column, int64_t most) {
+  const int64_t length = of.run();
+  int64_t index = column / length;
+  Run run;
+  run.offset = column % length;
+  run.count = length - run.offset < most ? length - run.offset : most;
+  const int64_t across = of.is_dense() ? 1 : of.window[2];
+  run.at[2] = index % across;
+  index /= across;
+  run.at[1] = index % of.window[1];
+  run.at[0] = index / of.window[1];
+  return run;
+}
+
+// Copies what of `count` numbers from `offset` on lies in a row of `width` numbers; the rest is zero.
+HEADRACE_TARGET inline void copy_inside(float* to, const float* row, int64_t offset, int64_t count, int64_t width) {
+  if (offset >= 0 && offset + count <= width) return copy(to, row + offset, count);
+  int64_t begin = offset < 0 ? -offset : 0, end = offset + count > width ? width - offset : count;
+  if (begin > count) begin = count;
+  if (end < begin) end = begin;
+  clear(to, begin);
+  copy(to + begin, row + offset + begin, end - begin);
+  clear(to + end, count - end);
+}
+
+HEADRACE_TARGET void pack_patches(const Left& left, int64_t first, int64_t count, int64_t column, int64_t deep,
+                                  float* to) {
+  const Patches& of = left.patches;
+  const int64_t row = of.size[2] * of.pixel, image = of.size[0] * of.size[1] * row;
+  const bool dense = of.is_dense();
+  const float* images[kRows];
+  int64_t corners[kRows][3];
+  Place p = place_of(first, of.outputs);
+  for (int64_t i = 0; i < count; ++i) {
+    images[i] = left.data + p.image * image;
+    for (int a = 0; a < 3; ++a) corners[i][a] = p.at[a] * of.step[a] - of.before[a];
+    advance(p, of.outputs);
+  }
+  for (int64_t done = 0; done < deep;) {
+    const Run run = run_of(of, column + done, deep - done);
+    const int64_t z = run.at[0] * of.dilation[0], y = run.at[1] * of.dilation[1], x = run.at[2] * of.dilation[2];
+    for (int64_t i = 0; i < count; ++i) {
+      float* target = to + i * kRowStride + done;
+      const int64_t d = corners[i][0] + z, h = corners[i][1] + y, w = corners[i][2] + x;
+      if (d < 0 || d >= of.size[0] || h < 0 || h >= of.size[1] || (!dense && (w < 0 || w >= of.size[2]))) {
+        clear(target, run.count);
+      } else {
+        copy_inside(target, images[i] + (d * of.size[1] + h) * row, w * of.pixel + run.offset, run.count, row);
+      }
+    }
+    done += run.count;
+  }
+}
+
+// Packs columns `first` and on of the patches: `count` numbers of each of `deep` places from `place` on.
+HEADRACE_TARGET void pack_turned_patches(const Left& left, int64_t first, int64_t count, int64_t place, int64_t deep,
+                                         float* to) {
+  const Patches& of = left.patches;
+  const int64_t row = of.size[2] * of.pixel, image = of.size[0] * of.size[1] * row;
+  const bool dense = of.is_dense();
+  for (int64_t done = 0; done < count;) {
+    const Run run = run_of(of, first + done, count - done);
+    Place p = place_of(place, of.outputs);
+    float* target = to + done;
+    for (int64_t k = 0; k < deep;) {
+      int64_t places = of.outputs[2] - p.at[2];  // in this row of places
+      if (places > deep - k) places = deep - k;
+      const int64_t d = p.at[0] * of.step[0] - of.before[0] + run.at[0] * of.dilation[0];
+      const int64_t h = p.at[1] * of.step[1] - of.before[1] + run.at[1] * of.dilation[1];
+      int64_t w = p.at[2] * of.step[2] - of.before[2] + run.at[2] * of.dilation[2];
+      if (d < 0 || d >= of.size[0] || h < 0 || h >= of.size[1]) {
+        for (int64_t i = 0; i < places; ++i, target += kTurnedStride) clear(target, run.count);
+      } else {
+        const float* from = left.data + p.image * image + (d * of.size[1] + h) * row;
+        const int64_t across = of.step[2] * of.pixel;
+        int64_t offset = w * of.pixel + run.offset, i = 0;
+        for (; i < places && offset < 0; ++i, target += kTurnedStride, offset += across, w += of.step[2]) {
+          if (!dense) {
+            clear(target, run.count);  // the pixel is outside; its channels are all on one side
+          } else {
+            copy_inside(target, from, offset, run.count, row);
+          }
+        }
+        // Of those left, so many lie inside as a whole.
+        int64_t inside = offset + run.count > row ? 0 : (row - run.count - offset) / across + 1;
+        if (inside > places - i) inside = places - i;
+        const float* source = from + offset;
+        if (run.count == kLanes) {
+          for (int64_t j = 0; j < inside; ++j, target += kTurnedStride, source += across) store(target, load(source));
+        } else {
+          for (int64_t j = 0; j < inside; ++j, target += kTurnedStride, source += across) copy(target, source, run.count);
+        }
+        i += inside;
+        offset += inside * across;
+        for (; i < places; ++i, target += kTurnedStride, offset += across) {
+          if (!dense) {
+            clear(target, run.count);
+          } else {
+            copy_inside(target, from, offset, run.count, row);
+          }
+        }
+      }
+      k += places;
+      p.at[2] += places - 1;
+      advance(p, of.outputs);
+    }
+    done += run.count;
+  }
+}
+
+HEADRACE_TARGET void pack_left(const Left& left, int64_t first, int64_t count, int64_t k, int64_t deep, float* to) {
+  if (deep == 0) return;
+  switch (left.kind) {
+    case Left::kRows:
+      for (int64_t i = 0; i < count; ++i) copy(to + i * kRowStride, left.data + (first + i) * left.stride + k, deep);
+      break;
+    case Left::kColumns: {
+      const float* from = left.data + k * left.stride + first;
+      for (int64_t j = 0; j < deep; ++j, from += left.stride) {
+        prefetch(from + 2 * kAhead * left.stride);
+        copy(to + j * kTurnedStride, from, count);
+      }
+      break;
+    }
+    case Left::kPatches:
+      pack_patches(left, first, count, k, deep, to);
+      break;
+    case Left::kTurnedPatches:
+      pack_turned_patches(left, first, count, k, deep, to);
+      break;
+  }
+}
+
+// -- packing the right operand -------------------------------------------------------------------------------------
+
+inline int64_t padded(int64_t columns) { return columns <= kLanes ? kLanes : kColumns; }
+
+// `count` columns from `first` on become panels of kColumns side by side, the last filled up with zeros.
+HEADRACE_TARGET void pack_rows(const Right& right, int64_t first, int64_t count, int64_t k, int64_t deep, float* to) {
+  constexpr int64_t kTogether = 4;  // rows; memory is read in order, as far as it goes
+  const int64_t full = count / kColumns * kColumns, stride = right.stride;
+  for (int64_t done = 0; done < deep; done += kTogether) {
+    const int64_t rows = deep - done < kTogether ? deep - done : kTogether;
+    const float* from = right.data + (k + done) * stride + first;
+    for (int64_t n = 0; n < full; n += kColumns) {
+      float* panel = to + n * deep + done * kColumns;
+      for (int64_t j = 0; j < rows; ++j) {
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) {
+          prefetch(from + (j + kTogether) * stride + n + v * kLanes);
+          store(panel + j * kColumns + v * kLanes, load(from + j * stride + n + v * kLanes));
+        }
+      }
+    }
+    if (full == count) continue;
+    const int64_t rest = count - full, width = padded(rest);
+    float* panel = to + full * deep + done * width;
+    for (int64_t j = 0; j < rows; ++j) {
+      copy(panel + j * width, from + j * stride + full, rest);
+      clear(panel + j * width + rest, width - rest);
+    }
+  }
+}
+
+HEADRACE_TARGET void pack_columns(const Right& right, int64_t first, int64_t count, int64_t k, int64_t deep, float* to) {
+  for (int64_t done = 0; done < deep;) {
+    const int64_t at = k + done, within = at % right.run;
+    int64_t length = right.run - within;
+    if (length > deep - done) length = deep - done;
+    const float* from = right.data + right.offsets[at / right.run] + within + first * right.stride;
+    for (int64_t n = 0; n < count; n += kLanes) {
+      const int64_t panel = n / kColumns * kColumns, width = padded(count - panel);
+      float* target = to + panel * deep + done * width + n - panel;
+      const int64_t high = count - n < kLanes ? count - n : kLanes;
+      for (int64_t j = 0; j < length; j += kLanes) {
+        const int64_t wide = length - j < kLanes ? length - j : kLanes;
+        turn(from + n * right.stride + j, right.stride, high, wide, target + j * width, width);
+      }
+    }
+    done += length;
+  }
+}
+
+HEADRACE_TARGET void pack_right(const Right& right, int64_t first, int64_t count, int64_t k, int64_t deep, float* to) {
+  if (right.kind == Right::kRows) {
+    pack_rows(right, first, count, k, deep, to);
+  } else {
+    pack_columns(right, first, count, k, deep, to);
+  }
+}
+
+// -- a part of a product -------------------------------------------------------------------------------------------
+
+inline void rows_of(const Product& of, const Part& part, int64_t first, int64_t count, float** rows) {
+  if (part.partial != nullptr) {
+    for (int64_t i = 0; i < count; ++i) rows[i] = part.partial + (first + i) * of.n;
+    return;
+  }
+  const Out& out = of.out;
+  if (!out.is_grid) {
+    for (int64_t i = 0; i < count; ++i) rows[i] = out.data + (first + i) * out.stride;
+    return;
+  }
+  Place p = place_of(first, out.grid);
+  for (int64_t i = 0; i < count; ++i) {
+    rows[i] = out.data + p.image * out.strides[0] + p.at[0] * out.strides[1] + p.at[1] * out.strides[2] +
+              p.at[2] * out.strides[3];
+    advance(p, out.grid);
+  }
+}
+
+inline int64_t pieces(int64_t size, int64_t most) { return (size + most - 1) / most; }
+
+HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch) {
+  const int64_t deep_total = part.k1 - part.k0, wide_total = part.n1 - part.n0, high = part.m1 - part.m0;
+  const bool turned = of.left.kind == Left::kColumns || of.left.kind == Left::kTurnedPatches;
+  const int64_t deep_pieces = deep_total > 0 ? pieces(deep_total, wide_total <= kFewColumns ? kMostDeep : kDeep) : 1;
+  const int64_t most_deep = pieces(pieces(deep_total, deep_pieces), kLanes) * kLanes;  // at most kMostDeep
+  int64_t most_wide = most_deep > 0 ? kBlock / most_deep / kColumns * kColumns : wide_total;
+  const int64_t panels = pieces(high, kRows);
+  // With few rows packing the right operand would take as long as multiplying by it.
+  const bool direct = of.right.kind == Right::kRows && panels <= kPanels;
+  if (direct) most_wide = wide_total;
+  float* right = scratch;
+  float* left = scratch + kBlock;
+  for (int64_t n = part.n0; n < part.n1; n += most_wide) {
+    const int64_t wide = part.n1 - n < most_wide ? part.n1 - n : most_wide;
+    for (int64_t step = 0; step < deep_pieces; ++step) {
+      const int64_t k = part.k0 + step * most_deep;
+      const int64_t deep = part.k1 - k < most_deep ? part.k1 - k : most_deep;
+      const bool add = step > 0;
+      if (!direct) pack_right(of.right, n, wide, k, deep, right);
+      const int64_t group = direct ? panels : 1;
+      for (int64_t panel = 0; panel < panels; panel += group) {
+        float* rows[kPanels][kRows];
+        int64_t count[kPanels];
+        for (int64_t g = 0; g < group; ++g) {
+          const int64_t i = part.m0 + high * (panel + g) / panels;
+          count[g] = part.m0 + high * (panel + g + 1) / panels - i;
+          pack_left(of.left, i, count[g], k, deep, left + g * kPanel);
+          rows_of(of, part, i, count[g], rows[g]);
+        }
+        const float* from = right;
+        for (int64_t j = 0; j < wide; j += kColumns) {
+          const int64_t columns = wide - j < kColumns ? wide - j : kColumns;
+          int64_t stride = padded(columns);
+          const int64_t vectors = stride / kLanes;
+          if (direct) {
+            if (columns == stride) {
+              from = of.right.data + k * of.right.stride + n + j;
+              stride = of.right.stride;
+            } else {
+              pack_right(of.right, n + j, columns, k, deep, right);
+              from = right;
+            }
+          }
+          for (int64_t g = 0; g < group; ++g) {
+            kTiles.of[turned][vectors - 1][count[g] - 1](deep, left + g * kPanel, from, stride, rows[g],
+                                                         n + j, columns, add);
+          }
+          from += deep * stride;
+        }
+      }
+    }
+  }
+}
+
+// Adds up the parts of a sum, in their order, for some of its rows.
+HEADRACE_TARGET void add_parts(const Part* parts, int64_t count, const Product& of, int64_t m0, int64_t m1) {
+  Part whole{};
+  for (int64_t i = m0; i < m1; ++i) {
+    float* to;
+    rows_of(of, whole, i, 1, &to);
+    int64_t n = 0;
+    for (; n + kLanes <= of.n; n += kLanes) {
+      V sum = load(parts[0].partial + i * of.n + n);
+      for (int64_t p = 1; p < count; ++p) sum += load(parts[p].partial + i * of.n + n);
+      store(to + n, sum);
+    }
+    for (; n < of.n; ++n) {
+      float sum = parts[0].partial[i * of.n + n];
+      for (int64_t p = 1; p < count; ++p) sum += parts[p].partial[i * of.n + n];
+      to[n] = sum;
+    }
+  }
+}
+
+constexpr ProductCode kCode = {kName, kRows, kColumns, kScratch, compute, add_parts};

@@ -1,0 +1,135 @@
+"""Products of matrices and convolutions that compiled programs have the native library compute.
+
+Each function returns None where the library has nothing for the operands: whoever calls it has XLA's way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.native import xla
+
+# Multiplications; XLA writes the loops of fewer into the code around them.
+_LEAST = 4096
+_MOST_PHASES = 64  # of a convolution's steps; more are left to XLA
+_FEWEST_IN_GROUP = 8  # channels, or filters
+
+
+def is_there() -> bool:
+    """Whether the library has code for products that is made for this CPU, or is told to use what it has."""
+    library = xla.library()
+    if library is None:
+        return False
+    if "HEADRACE_PRODUCTS" in os.environ:
+        return True
+    library.headrace_product_code.restype = ctypes.c_char_p
+    return library.headrace_product_code() != b"plain"
+
+
+def product(a: Any, b: Any, turn_a: bool = False, turn_b: bool = False) -> Any:
+    """Returns the products of matrices in the last two axes, in a trace.
+
+    Args:
+      a: Left matrices.
+      b: Right matrices; as many.
+      turn_a: Whether the left matrices lie transposed.
+      turn_b: Whether the right ones do.
+    """
+    if not _are_single(a, b) or a.ndim != b.ndim or a.ndim < 2 or a.shape[:-2] != b.shape[:-2]:
+        return None
+    m, k = a.shape[-1:-3:-1] if turn_a else a.shape[-2:]
+    n = b.shape[-2] if turn_b else b.shape[-1]
+    if k != (b.shape[-1] if turn_b else b.shape[-2]) or m * n * k < _LEAST or not is_there():
+        return None
+    batch = a.shape[:-2]
+    count = math.prod(batch)
+    if count == 0:
+        return None
+    c = xla.call(
+        "headrace_product",
+        (count, m, n),
+        np.float32,
+        a.reshape(count, *a.shape[-2:]),
+        b.reshape(count, *b.shape[-2:]),
+        turn_a=np.bool_(turn_a),
+        turn_b=np.bool_(turn_b),
+    )
+    return c.reshape(*batch, m, n)
+
+
+def takes_convolution(dtype: Any, kernel: Sequence[int], channels: int, filters: int, groups: int) -> bool:
+    """Whether the library has convolutions of float32, channels last, with such a filter, and they pay.
+
+    Args:
+      dtype: What the numbers are.
+      kernel: The filter's size along each axis.
+      channels: The input's channels.
+      filters: The output's.
+      groups: In how many groups they fall.
+    """
+    return (
+        np.dtype(dtype) == np.float32
+        and 1 <= len(kernel) <= 3
+        and groups >= 1
+        and filters % groups == 0
+        and (groups == 1 or min(channels, filters) // groups >= _FEWEST_IN_GROUP)
+        and is_there()
+    )
+
+
+def takes_steps(strides: Sequence[int]) -> bool:
+    """Whether the library has the gradient of the input of a convolution with such steps."""
+    return math.prod(strides) <= _MOST_PHASES
+
+
+def convolution(
+    which: str,
+    shape: Sequence[int],
+    a: Any,
+    b: Any,
+    *,
+    groups: int,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    before: Sequence[int],
+) -> Any:
+    """Returns a convolution or one of its gradients, in a trace.
+
+    Args:
+      which: "", "_input_gradient" or "_filter_gradient".
+      shape: The result's shape; images and their gradients are [images, ..., channels], filters
+        [..., channels / groups, filters].
+      a: The first operand: of a convolution the images, of its gradients the other operand.
+      b: The filter, or the gradient of the output.
+      groups: In how many groups the channels fall.
+      strides: The steps along each axis.
+      dilations: The dilations.
+      before: The padding before the first element.
+    """
+    missing = 3 - len(strides)
+    geometry = [groups, *([1] * missing), *strides, *([1] * missing), *dilations, *([0] * missing), *before]
+    # The axes that are missing come before the others, which in a filter are the first.
+    filter_at = {"_input_gradient": 0, "": 1, "_filter_gradient": 2}[which]
+    whole = [
+        (*s[: i != filter_at], *([1] * missing), *s[i != filter_at :])
+        for i, s in enumerate((a.shape, b.shape, tuple(shape)))
+    ]
+    result = xla.call(
+        "headrace_convolution" + which,
+        whole[2],
+        np.float32,
+        a.reshape(whole[0]),
+        b.reshape(whole[1]),
+        geometry=np.array(geometry, np.int64),
+    )
+    return result.reshape(tuple(shape))
+
+
+def _are_single(*operands: Any) -> bool:
+    return all(np.dtype(x.dtype) == np.float32 for x in operands)
