@@ -71,7 +71,7 @@ def keep_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):
         return
-    mallopt(_MMAP_THRESHOLD, 1 << 30)
+    mallopt(_MMAP_THRESHOLD, (1 << 31) - 1)
     mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
     mallopt(_ARENA_MAX, 1)
 

@@ -22,11 +22,12 @@ import numpy as np
 
 from headrace import errors
 from headrace.graph import Tensor
-from headrace.lazy import has_jax, jax, jax_core, jnp
+from headrace.lazy import has_jax, jax, jnp
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime import compile_cache
 from headrace.runtime.checks import cheap_checks, refuse_absurd_sizes, without_last_result
+from headrace.runtime.computed_once import computed_once
 from headrace.runtime.context import Step
 from headrace.runtime.fingerprint import Indescribable, facts_of
 from headrace.runtime.functions import NeedHost, NeedStatic
@@ -306,7 +307,10 @@ class Program:
                     results += [jnp.array(v, copy=True) if id(v) in given else v for v in leaves]
                     places += [i] * len(leaves)
             self._places, self._forms = places, forms
-            self.written = list(trace.written)
+            # JAX gives each result the memory of the first donated argument of its shape and type that is left: in the
+            # arguments' order, and ahead of other results, each new value takes the place of its variable's old one.
+            at = {s: i for i, s in enumerate(order)}
+            self.written = sorted(trace.written, key=lambda s: at.get(s, len(at)))
             self._is_endless = bool(trace.facts.get("endless"))
             new = [jnp.asarray(trace.values[s]) for s in self.written]
             new = [jnp.array(v, copy=True) if id(v) in given else v for v in new]
@@ -315,7 +319,7 @@ class Program:
             consumed = [trace.consumed.get(op, 0) for op in cluster.random_ops]
             self.skips = [n if isinstance(n, int) else None for n in consumed]
             moved = [n for n in consumed if not isinstance(n, int)]
-            return results, new, moved, jnp.stack(oks) if oks else None
+            return new, results, moved, jnp.stack(oks) if oks else None
 
         arrays = self._arguments
         form: Any = None
@@ -329,7 +333,7 @@ class Program:
         closed = jax.make_jaxpr(traced)(arrays, variables, counters)
         refuse_absurd_sizes(closed.jaxpr)
         # Memory can be reused only by a value of the same size.
-        new = closed.out_avals[len(self._places) : len(self._places) + len(self.written)]
+        new = closed.out_avals[: len(self.written)]
         shapes = dict(zip(order, [v.shape for v in self._variables], strict=True))
         written = {s for s, v in zip(self.written, new, strict=True) if s in shapes and v.shape == shapes[s]}
         self.has_checks = bool(self.messages)
@@ -355,7 +359,7 @@ class Program:
 
     def _compiled(self, closed: Any, avals: list[Any], donate: tuple[int, ...], keeps: bool) -> Any:
         start = time.monotonic()
-        step = jax_core.jaxpr_as_fun(closed)
+        step = computed_once(closed)
 
         def headrace_step(*arguments: Any) -> Any:
             return step(*arguments)
@@ -407,13 +411,14 @@ class Program:
                 out = self._interruptible(step, *arrays, *variables, *counters)
             else:
                 out = self._function(*arrays, *variables, *counters)
-            n, w = self._n_results, self._n_written
-            moved = iter(out[n + w :])
+            w = self._n_written
+            n = w + self._n_results
+            moved = iter(out[n:])
             if self.has_checks:
                 self._refuse(out[-1])
             for stream, blocks in zip(self._streams, self.skips, strict=True):
                 stream.skip(int(next(moved)) if blocks is None else blocks)
-            for s, v in zip(self.written, out[n : n + w], strict=True):
+            for s, v in zip(self.written, out[:w], strict=True):
                 s.value = v
         cost = self.cost
         if Program.measures:
@@ -424,11 +429,11 @@ class Program:
         outputs = self.cluster.outputs
         values = {outputs[i]: v for i, v in self._known.items()}
         if not self._forms:
-            for i, v in zip(self._places, out[:n], strict=True):
+            for i, v in zip(self._places, out[w:n], strict=True):
                 values[outputs[i]] = v
             return values
         leaves: dict[int, list[Any]] = {i: [] for i in self._forms}
-        for i, v in zip(self._places, out[:n], strict=True):
+        for i, v in zip(self._places, out[w:n], strict=True):
             if i in leaves:
                 leaves[i].append(v)
             else:
