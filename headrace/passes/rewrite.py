@@ -23,8 +23,11 @@ Inputs = tuple[Tensor, ...]
 Example = Callable[[Any, Any], Any]
 
 # What a node must have for a pattern to look at it: nothing; a constant among its inputs; only constants; the inputs
-# of an earlier node of its op. Few nodes have any, and that is cheap to see.
+# of an earlier node of its op, constants aside. Few nodes have any, and that is cheap to see.
 ANY, ONE_KNOWN, ALL_KNOWN, AGAIN = range(4)
+_MOST_TWINS = (
+    8  # nodes that differ in their constants only, remembered for one that may be equal to any of them
+)
 
 # Nodes that must be seen to run though they are not declared as stateful, and those that compute nothing.
 _SEEN = frozenset({"Const", "CheckNumerics", "Placeholder", "PlaceholderV2", "FakeParam"})
@@ -113,8 +116,8 @@ class Rewriter:
 
     Attributes:
       most_bytes: The size of the largest constant that may be made.
-      twin: The earlier node with the inputs of the one that is looked at, for patterns that glance `AGAIN`.
-      numbers: For patterns to remember constants in.
+      known: The constants so far, each with its value if that is one number, else with None.
+      twins: The earlier nodes that may be equal to the one that is looked at, for patterns that glance `AGAIN`.
 
     Args:
       ops: The nodes, in an order in which they can run.
@@ -147,39 +150,46 @@ class Rewriter:
             self._stays.update(awaited)
         self._values: dict[Tensor, Tensor] = {}  # tensor -> the one that stands for it
         self._absorbed: set[Operation] = set()
-        self._scalars: dict[Tensor, Any] = {}
         self._uses: Counter[Tensor] | None = None
-        self._known: set[Tensor] = set()  # the constants
+        self.known: dict[Tensor, Any] = {}
         self._counts: Counter[str] = Counter()
-        self.twin: Any = None
-        self.numbers: dict[Any, Operation] = {}
+        self.twins: list[Operation] = []
 
     def run(self, rules: Rules) -> Rewritten:
         """Rewrites the nodes."""
-        ops, late, values, stays, known = self._ops, self._late, self._values, self._stays, self._known
+        ops, late, values, stays, known = self._ops, self._late, self._values, self._stays, self.known
+        constants = known.keys()
         by_kind, meet = rules.by_kind, rules.meet
         first: dict[Any, Operation] = {}
+        others: dict[Any, list[Operation]] = {}
         for op in self._before:
             inputs = late[op] if late and op in late else op._inputs
-            for t in inputs:
-                if t in values:
-                    inputs = late[op] = tuple([values.get(t, t) for t in inputs])
-                    break
+            if values:
+                for t in inputs:
+                    if t in values:
+                        inputs = late[op] = tuple([values.get(t, t) for t in inputs])
+                        break
             kind = op.kind
             glances = by_kind[kind] if kind in by_kind else meet(kind)
             if glances is None or op._control_inputs or op._control_outputs or op in stays:
+                if op.type == "Const" and op._outputs[0] not in self._fed:
+                    self._know(op._outputs[0])
                 ops.append(op)
                 continue
             patterns, one_known, all_known, again = glances
-            if inputs:
-                if not known.isdisjoint(inputs):
-                    patterns += all_known + one_known if known.issuperset(inputs) else one_known
-                if again:
-                    self.twin = first.setdefault((kind, inputs), op)
-                    if self.twin is not op:
-                        patterns += again
-            elif op.type == "Const":
-                known.add(op._outputs[0])
+            rest = inputs
+            if not constants.isdisjoint(inputs):
+                rest = tuple([t for t in inputs if t not in known])
+                patterns += one_known if rest else all_known + one_known
+            key: Any = None
+            if again and rest:
+                key = kind, rest
+                twin = first.setdefault(key, op)
+                if twin is op:
+                    key = None
+                else:
+                    patterns += again
+                    self.twins = [twin, *others.get(key, ())]
             for pattern in patterns:
                 found = pattern.rewrite(op, inputs, self)
                 if found is not None and self._replace(op, inputs, found):
@@ -187,6 +197,8 @@ class Rewriter:
                     break
             else:
                 ops.append(op)
+                if key is not None and len(self.twins) < _MOST_TWINS:
+                    others.setdefault(key, []).append(op)
         if not self._counts:
             return Rewritten(self._before, self._late, self._counts)
         return Rewritten(self._swept() if self._absorbed else ops, self._late, self._counts)
@@ -227,17 +239,11 @@ class Rewriter:
 
     def constant(self, t: Tensor) -> np.ndarray[Any, Any] | None:
         """Returns the value of a constant, None for any other tensor."""
-        return t._op.attrs["value"] if t in self._known else None
+        return t._op.attrs["value"] if t in self.known else None
 
-    def scalar(self, t: Tensor) -> Any:
-        """Returns the value of a constant that is one number, None for any other tensor."""
-        if t not in self._known:
-            return None
-        found = self._scalars.get(t, self)
-        if found is self:
-            value = t._op.attrs["value"]
-            found = self._scalars[t] = value[()] if value.ndim == 0 else None
-        return found
+    def _know(self, t: Tensor) -> None:
+        value = t._op.attrs["value"]
+        self.known[t] = None if value.ndim else value.item()
 
     def is_private(self, op: Operation) -> bool:
         """Whether the results of a node go to one input of one node, and nowhere else."""
@@ -281,7 +287,7 @@ class Rewriter:
     def const(self, like: Operation, value: np.ndarray[Any, Any], dtype: Any) -> Tensor:
         """Adds a constant."""
         op = self.add("Const", like, (), {"value": value, "dtype": dtype}, [dtype], [value.shape])
-        self._known.add(op._outputs[0])
+        self._know(op._outputs[0])
         return op._outputs[0]
 
 
@@ -314,4 +320,5 @@ def rewritten_by(
     most_bytes: int,
 ) -> Rewritten:
     """Rewrites a step's nodes by some rules; see `Rewriter`."""
-    return Rewriter(ops, wanted, targets, fed, late, waits, most_bytes).run(rules)
+    with np.errstate(all="ignore"):
+        return Rewriter(ops, wanted, targets, fed, late, waits, most_bytes).run(rules)

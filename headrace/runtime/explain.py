@@ -66,6 +66,8 @@ def describe(plan: Plan) -> str:
         f"  {_number(len(plan.ops), 'node')}: {len(plan._rest)} to run, {known} known beforehand (constants, handles "
         f"of variables); {_number(plan.steps, 'step')} so far"
     )
+    if plan.rewritten:
+        lines.append(f"  rewritten: {_counted(plan.rewritten)}")
     why = why_interpreted(plan)
     if why:
         lines.append(f"  interpreted, node by node: {why}")

@@ -20,6 +20,7 @@ from headrace.dtypes import resource
 from headrace.graph import Operation, Tensor
 from headrace.lazy import has_jax
 from headrace.passes.access import late_reads
+from headrace.passes.arrays import work_on_arrays
 from headrace.passes.cut import pieces, stages
 from headrace.passes.prune import needed
 from headrace.passes.rewrite import rewritten_by
@@ -90,6 +91,8 @@ class Plan:
       watch: Sees the parts of each step run, if somebody wants to know where time goes; of one plan, or of all.
       made: Where plans are noted as they are made, if somebody wants to know of them.
       as_written: Whether the nodes are to stay those of the graph, however they could be rewritten.
+      checks_arrays: Whether the first run of a plan with a `tf.TensorArray` is interpreted where plans are compiled at
+        once: how often an element is written and read is checked there.
       rewritten: Pattern -> how often nodes were rewritten by it.
 
     Args:
@@ -103,6 +106,7 @@ class Plan:
     watch: Any = None
     made: list[Plan] | None = None
     as_written = False
+    checks_arrays = True
 
     def __init__(
         self,
@@ -190,6 +194,7 @@ class Plan:
         programs = sum(needs_program(op) for op in self._rest)
         slow = sum(is_slow_on_host(op) for op in self._rest)
         self._is_heavy = programs > _HEAVY_PROGRAMS or slow > _HEAVY_NODES
+        self._is_unchecked = tier == "compile" and self.checks_arrays and work_on_arrays(self._rest)
         self._may_be_kept = state.cache is not None and len(self._rest) >= _WORTH_LOOKING_UP
 
     def _inputs(self, op: Operation) -> tuple[Tensor, ...]:
@@ -250,6 +255,14 @@ class Plan:
             out.append(v)
         return [_to_caller(v, t) for v, t in zip(out, self.fetches, strict=True)]
 
+    def unchanged(self) -> Plan:
+        """Returns a plan whose nodes are all those of the graph, this one if it has not been rewritten."""
+        return (
+            _AsWritten(self.state, self.fetches, self.targets, self.feeds, self.tier)
+            if self.rewritten
+            else self
+        )
+
     @property
     def is_compiled(self) -> bool:
         """Whether the plan has been cut into clusters."""
@@ -290,6 +303,9 @@ class Plan:
             return ""
         if step.deadline is not None and self._has_calls:
             return ""  # a compiled loop can't be stopped
+        if self._is_unchecked:
+            self._is_unchecked = False
+            return ""
         if self.tier == "compile" or self._is_heavy:
             return _AT_ONCE
         shapes = tuple([getattr(v, "shape", None) for v in feed_values])
@@ -622,6 +638,10 @@ class Plan:
             )
         self._static_edges.add(edge)
         self._stages = None
+
+
+class _AsWritten(Plan):
+    as_written = True
 
 
 def _to_caller(value: Any, tensor: Tensor) -> Any:

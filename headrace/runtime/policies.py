@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headrace import lazy, native
@@ -50,7 +50,7 @@ class Policies:
     background: str = "auto"
     cache_dir: str = ""
     cache_size: int = compile_cache.DEFAULT_LIMIT
-    rewrites: Rewrites = Rewrites()
+    rewrites: Rewrites = field(default_factory=Rewrites)
 
     @property
     def store(self) -> Any:

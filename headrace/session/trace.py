@@ -17,25 +17,26 @@ _COMPILER = _DEVICE + "/compiler"
 def fill_metadata(plan: Plan, values: list[Any], step: Step, options: Any, run_metadata: Any) -> list[Any]:
     """Runs a plan and fills in a RunMetadata.
 
-    With `trace_level` at SOFTWARE_TRACE the step goes through the interpreter node by node, so that every node has a
-    time of its own. With more it goes as it would have gone: nodes on the host and clusters have times, and so has what
-    tracing and compiling took. Without, nothing is recorded.
+    With `trace_level` at SOFTWARE_TRACE the step goes through the interpreter node by node, so that every node of the
+    graph has a time of its own. With more it goes as it would have gone: nodes on the host and clusters have times,
+    and so has what tracing and compiling took. Without, nothing is recorded.
     """
     run_metadata.Clear()
     level = options.trace_level if options is not None else 0
     if level == 0:
         return plan.run(values, step)
     # A plan of its own: other threads may be running this one.
-    traced = copy.copy(plan)
+    by_node = level == options.SOFTWARE_TRACE
+    traced = copy.copy(plan.unchanged() if by_node else plan)
     watch = traced.watch = Watch()
-    if level == options.SOFTWARE_TRACE:
+    if by_node:
         traced.tier = "interpret"
     result = traced.run(values, step)
-    if plan._stages is None:
+    if plan._stages is None and not by_node:
         plan._stages, plan._interpreted = traced._stages, traced._interpreted
     write(watch.rows, run_metadata.step_stats)
     if options.output_partition_graphs:
-        run_metadata.partition_graphs.add().CopyFrom(_partition(plan))
+        run_metadata.partition_graphs.add().CopyFrom(_partition(plan.unchanged()))
     return result
 
 

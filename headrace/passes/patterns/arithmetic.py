@@ -11,28 +11,28 @@ from headrace.graph import Operation
 from headrace.passes.rewrite import ONE_KNOWN, Inputs, Pattern, Rewriter, Table
 
 
-def _is(here: Rewriter, op: Operation, t: Any, number: int) -> bool:
-    """Whether an operand is a constant scalar of this value; infinities make complex ones differ."""
-    value = here.scalar(t)
-    return value is not None and value == number and not op._outputs[0]._dtype.is_complex
-
-
 def _by_one(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
-    if _is(here, op, inputs[1], 1):
-        return inputs[0]
-    return inputs[1] if op.type == "Mul" and _is(here, op, inputs[0], 1) else None
+    x, y = inputs
+    if here.known.get(y) == 1:
+        found = x
+    elif op.type == "Mul" and here.known.get(x) == 1:
+        found = y
+    else:
+        return None
+    return None if found._dtype.is_complex else found  # infinity times 1 + 0j is not what it was
 
 
 def _zero_more(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
+    x, y = inputs
+    number = here.known.get(y)
     if op.type == "Sub":
-        value = here.scalar(inputs[1])
         # x - (-0.0) is 0 where x is -0.
-        return inputs[0] if _is(here, op, inputs[1], 0) and not np.signbit(value) else None
-    if not op._outputs[0]._dtype.is_integer:  # -0.0 + 0.0 is 0
+        return x if number == 0 and not x._dtype.is_complex and math.copysign(1, number) > 0 else None
+    if not x._dtype.is_integer:  # -0.0 + 0.0 is 0
         return None
-    if _is(here, op, inputs[1], 0):
-        return inputs[0]
-    return inputs[1] if _is(here, op, inputs[0], 0) else None
+    if number == 0:
+        return x
+    return y if here.known.get(x) == 0 else None
 
 
 def _permutation(here: Rewriter, t: Any) -> list[int] | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from headrace.dtypes import string
-from headrace.graph import Operation
+from headrace.graph import Operation, Tensor
 from headrace.opdef.infer import group_operands
 from headrace.passes.rewrite import ALL_KNOWN, Inputs, Pattern, Rewriter, Table
 
@@ -18,15 +19,19 @@ _SMALL = 1 << 10
 
 def _computed(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
     rule = op.kind.rules.get("host")
-    if rule is None or rule.wants_ctx or any(t._dtype is string for t in (*inputs, *op._outputs)):
+    if rule is None or rule.wants_ctx:
         return None
+    for t in (*inputs, *op._outputs):
+        if t._dtype is string:
+            return None
     operands = [t._op.attrs["value"] for t in inputs]
+    most = min(here.most_bytes, max(_SMALL, sum([v.nbytes for v in operands])))
+    if any([_size(t) > most for t in op._outputs]):
+        return None
     try:
-        with np.errstate(all="ignore"):
-            result = rule.function(
-                *group_operands(op.kind, op.attrs, operands),
-                **rule.keywords(op.attrs, op.kind.plan.type_attrs),
-            )
+        result = rule.function(
+            *group_operands(op.kind, op.attrs, operands), **rule.keywords(op.attrs, op.kind.plan.type_attrs)
+        )
     except Exception:
         return None  # the step will say what is wrong
     if result is NotImplemented:
@@ -34,12 +39,17 @@ def _computed(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
     if len(op._outputs) == 1 and not op.kind.plan.signature.outputs[0].is_list:
         result = (result,)
     results = [np.asarray(v) for v in result]
-    most = min(here.most_bytes, max(_SMALL, sum(v.nbytes for v in operands)))
-    if sum(v.nbytes for v in results) > most or len(results) != len(op._outputs):
+    if sum([v.nbytes for v in results]) > most or len(results) != len(op._outputs):
         return None
-    if any(v.dtype != t._dtype.storage for v, t in zip(results, op._outputs, strict=True)):
-        return None
+    for v, t in zip(results, op._outputs, strict=True):
+        if v.dtype != t._dtype.storage:
+            return None
     return [here.const(op, v, t._dtype) for v, t in zip(results, op._outputs, strict=True)]
+
+
+def _size(t: Tensor) -> int:
+    """Returns how many bytes a tensor takes at least."""
+    return math.prod([1 if d is None else d for d in t._dims or ()]) * int(t._dtype.storage.itemsize)
 
 
 TABLE = Table(

@@ -7,31 +7,42 @@ from typing import Any
 import numpy as np
 
 from headrace.dtypes import string
-from headrace.graph import Operation
+from headrace.graph import Operation, Tensor
 from headrace.passes.rewrite import AGAIN, Inputs, Pattern, Rewriter, Table
 
 _SMALL = 1 << 10  # bytes; comparing what is larger takes longer than it saves
 
 
-def _equal_constant(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
-    value = op.attrs["value"]
-    dtype = op._outputs[0]._dtype
-    if value.nbytes > _SMALL or dtype is string:
-        return None
-    found = here.numbers.setdefault((dtype, value.shape, value.tobytes(), op._device), op)
-    return None if found is op else found._outputs
-
-
 def _equal_node(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
-    twin = here.twin
-    return twin._outputs if op._outputs and _same(twin.attrs, op.attrs) else None
+    for twin in here.twins:
+        for a, b in zip(here.inputs(twin), inputs, strict=False):
+            if a is not b and not _equal(a, b, here):
+                break
+        else:
+            if twin._device == op._device and _same(twin.attrs, op.attrs):
+                return twin._outputs
+    return None
+
+
+def _equal(a: Tensor, b: Tensor, here: Rewriter) -> bool:
+    known = here.known
+    if (
+        a not in known
+        or b not in known
+        or known[a] != known[b]
+        or a._dtype is not b._dtype
+        or a._dtype is string
+    ):
+        return False
+    x, y = a._op.attrs["value"], b._op.attrs["value"]
+    return bool(x.nbytes <= _SMALL and x.shape == y.shape and x.tobytes() == y.tobytes())
 
 
 def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    if a.keys() != b.keys():
+    if len(a) != len(b):
         return False
     for key, value in a.items():
-        other = b[key]
+        other = b.get(key)
         if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
             return False
         if value is not other and (type(value) is not type(other) or value != other):
@@ -47,21 +58,6 @@ TABLE = Table(
     "common_subgraph_elimination",
     (
         Pattern(
-            "equal constants",
-            "Const",
-            _equal_constant,
-            why="A graph built by Python has the same few numbers over and over: a third of its nodes. One that is "
-            "left out is not evaluated while the plan is made, and what takes it may turn out to be the same.",
-            fires=(
-                lambda tf, x: x * 0.5 + 0.5,
-                lambda tf, x: tf.reduce_sum(x, [0]) + tf.reduce_max(x, [0]),
-            ),
-            alone=(
-                lambda tf, x: x * 0.0 + tf.constant(-0.0),
-                lambda tf, x: tf.cast(x, tf.int32) * 1000 + tf.cast(tf.cast(x, tf.int64) * 1000, tf.int32),
-            ),
-        ),
-        Pattern(
             "equal nodes",
             "*",
             _equal_node,
@@ -70,7 +66,8 @@ TABLE = Table(
             "after they have been traced and lowered; the interpreter computes them.",
             fires=(
                 lambda tf, x: tf.tanh(x) * tf.sigmoid(tf.tanh(x)),
-                lambda tf, x: tf.tanh(x * 0.5) + tf.tanh(x * 0.5),
+                lambda tf, x: tf.tanh(x * 0.5) + tf.tanh(x * 0.25) - tf.tanh(x * 0.25),
+                lambda tf, x: tf.reduce_sum(x, [0]) + tf.exp(tf.reduce_sum(x, [0])),
                 lambda tf, x: tf.split(x, 3, 1)[0] + tf.split(x, 3, 1)[1],
             ),
             alone=(
@@ -80,6 +77,8 @@ TABLE = Table(
                     tf.py_func(lambda v: v, [x], tf.float32) + tf.py_func(lambda v: v, [x], tf.float32)
                 ),
                 lambda tf, x: (x - 1.0) + (1.0 - x),
+                lambda tf, x: (x + 0.0) / (x + (-0.0)),
+                lambda tf, x: tf.expand_dims(x, 0) * tf.expand_dims(x, [0]),
             ),
         ),
     ),

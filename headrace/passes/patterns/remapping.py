@@ -31,7 +31,8 @@ def _filter_of(here: Rewriter, t: Tensor) -> tuple[Operation, np.ndarray[Any, An
 
 def _channels(conv: Operation, weights: np.ndarray[Any, Any]) -> tuple[int, ...]:
     """Returns the dimensions of a filter that are the channels of what the convolution gives."""
-    return weights.shape[2:] if conv.type == "DepthwiseConv2dNative" else weights.shape[3:]
+    first = 2 if conv.type == "DepthwiseConv2dNative" else 3
+    return tuple(weights.shape[first:])
 
 
 def _scaled(
@@ -57,8 +58,8 @@ def _usable(factor: np.ndarray[Any, Any], conv: Operation, op: Operation) -> boo
 def _batch_norm(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
     x, *vectors = inputs
     found = None if op.attrs["is_training"] else _filter_of(here, x)
-    values = [here.constant(t) for t in vectors]
-    if found is None or any(v is None for v in values):
+    values = [v for v in map(here.constant, vectors) if v is not None]
+    if found is None or len(values) < len(vectors):
         return None
     conv, weights = found
     n = int(np.prod(_channels(conv, weights)))
@@ -74,17 +75,18 @@ def _batch_norm(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
     bias = here.const(op, (offset - mean * factor).astype(np.float32), dtypes.float32)
     attrs = {"T": dtypes.float32, "data_format": layout}
     shifted = here.add("BiasAdd", op, (y, bias), attrs, [y._dtype], [y._dims])._outputs[0]
-    mean, variance = vectors[2:]
+    of_all = vectors[2:]  # the means and variances that it hands on are those it is given
     more = [here.const(op, np.zeros((), np.float32), dtypes.float32)] if len(op._outputs) > 5 else []
-    return [shifted, mean, variance, mean, variance, *more]
+    return [shifted, *of_all, *of_all, *more]
 
 
 def _product(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
     x, by = inputs
-    factor = here.constant(by)
-    if factor is None:
+    if here.known.get(by, 0) is not None:  # it isn't a constant array
         x, by = by, x
-        factor = here.constant(by)
+        if here.known.get(by, 0) is not None:
+            return None
+    factor = here.constant(by)
     found = None if factor is None else _filter_of(here, x)
     if found is None or factor is None or found[0].attrs["data_format"] != "NHWC":
         return None

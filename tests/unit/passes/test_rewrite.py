@@ -13,7 +13,9 @@ PLAIN = np.array([[0.5, -1.0, 2.0], [4.0, -3.25, 1e-3]], np.float32)
 
 PATTERNS = [(table.name, p) for table in TABLES.values() for p in table.patterns]
 EXAMPLES = [
-    pytest.param(table, p, example, fires, id=f"{p.name}-{'fires' if fires else 'alone'}-{i}".replace(" ", "-"))
+    pytest.param(
+        table, p, example, fires, id=f"{p.name}-{'fires' if fires else 'alone'}-{i}".replace(" ", "-")
+    )
     for table, p in PATTERNS
     for fires in (True, False)
     for i, example in enumerate(p.fires if fires else p.alone)
