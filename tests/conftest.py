@@ -17,3 +17,19 @@ def tier(request, monkeypatch):
     """Runs a test once on each tier: sessions made in it interpret, compile, or choose."""
     monkeypatch.setenv("HEADRACE_TIER", request.param)
     return request.param
+
+
+@pytest.fixture(autouse=True)
+def compiled_from_the_first_run(monkeypatch):
+    """Has the tier that compiles do so at once, with a TensorArray too: a test may run a plan only once."""
+    monkeypatch.setattr("headrace.runtime.plan.Plan.checks_arrays", False)
+
+
+@pytest.fixture
+def functional_control_flow():
+    """Has a test's graphs be those that TensorFlow builds after `tf.enable_control_flow_v2()`, names included."""
+    import headrace as tf
+
+    tf.enable_control_flow_v2()
+    yield
+    tf.disable_control_flow_v2()

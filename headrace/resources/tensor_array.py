@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace import errors, shapes
+from headrace import shapes
 from headrace.dtypes import DType
+from headrace.resources import array_messages as messages
+from headrace.resources.array_messages import invalid
 from headrace.resources.tensor_list import check_length, shape_text
 from headrace.shapes import Shape
 
@@ -20,11 +22,6 @@ _NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 def _type_name(dtype: DType) -> str:
     return _NAMES.get(dtype.name, dtype.name)
-
-
-def invalid(message: str) -> errors.OpError:
-    """Returns the error of a refused operand."""
-    return errors.InvalidArgumentError(None, None, message)  # type: ignore[no-any-return]
 
 
 class _Element:
@@ -101,7 +98,7 @@ class TensorArray:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise invalid(f"TensorArray {self.name} has already been closed.")
+            raise messages.closed(self.name)
 
     def grow(self, size: int) -> None:
         """Makes a dynamic array at least so long."""
@@ -131,22 +128,15 @@ class TensorArray:
         with self._lock:
             self._check_open()
             if i < 0 or (i >= len(self._elements) and not self.is_dynamic):
-                raise invalid(
-                    f"TensorArray {self.name}: Tried to write to index {i} but array is not resizeable and size is: "
-                    f"{len(self._elements)}"
-                )
+                raise messages.not_resizeable(self.name, i, len(self._elements))
             self.grow(i + 1)
             if not shapes.compatible(value.shape, self.element_shape):
-                raise invalid(
-                    f"TensorArray {self.name}: Could not write to TensorArray index {i} because the value shape is "
-                    f"{shape_text(value.shape)} which is incompatible with the TensorArray's inferred element shape: "
-                    f"{shape_text(self.element_shape)} (consider setting infer_shape=False)."
-                )
+                raise messages.another_shape(self.name, i, value.shape, self.element_shape)
             element = self._elements[i]
             if element.read:
-                raise self._not_written(i, "because it has already been read.")
+                raise messages.not_written(self.name, i, messages.WAS_READ)
             if element.written and not self.adds:
-                raise self._not_written(i, "because it has already been written to.")
+                raise messages.not_written(self.name, i, messages.WAS_WRITTEN)
             if element.written:
                 if element.shape != value.shape:
                     raise invalid(
@@ -159,9 +149,6 @@ class TensorArray:
             if self.is_uniform:
                 self.element_shape = shapes.merge(self.element_shape, value.shape)
             element.value, element.shape, element.written = value, value.shape, True
-
-    def _not_written(self, i: int, why: str) -> errors.OpError:
-        return invalid(f"TensorArray {self.name}: Could not write to TensorArray index {i} {why}")
 
     # -- reading -------------------------------------------------------------------------------------------------
     def check_read(self, dtype: DType) -> None:
@@ -184,13 +171,10 @@ class TensorArray:
         with self._lock:
             self._check_open()
             if not 0 <= i < len(self._elements):
-                raise invalid(f"Tried to read from index {i} but array size is: {len(self._elements)}")
+                raise messages.not_there(i, len(self._elements))
             element = self._elements[i]
             if element.cleared:
-                raise invalid(
-                    f"TensorArray {self.name}: Could not read index {i} twice because it was cleared after a previous "
-                    "read (perhaps try setting clear_after_read = false?)."
-                )
+                raise messages.read_twice(self.name, i)
             value = element.value
             if value is None:
                 value = self._zeros(i, element)
@@ -202,15 +186,9 @@ class TensorArray:
     def _zeros(self, i: int, element: _Element) -> Any:
         shape = element.shape if element.written else self.element_shape
         if not shapes.is_full(shape):
-            raise invalid(
-                f"TensorArray {self.name}: Could not read from TensorArray index {i}.  Furthermore, the element shape "
-                f"is not fully defined: {shape_text(shape)}.  It is possible you are working with a resizeable "
-                "TensorArray and stop_gradients is not allowing the gradients to be written.  If you set the full "
-                "element_shape property on the forward TensorArray, the proper all-zeros tensor will be returned "
-                "instead of incurring this error."
-            )
+            raise messages.unknown_shape(self.name, i, shape)
         if self.dtype.storage.hasobject:
-            raise invalid(f"tensor_array::TensorSetZero type not supported: {self.dtype.name}")
+            raise messages.no_zeros(self.dtype)
         element.shape, element.written = shape, True  # type: ignore[assignment]
         return np.zeros(shape, self.dtype.storage)
 

@@ -30,16 +30,17 @@ class TensorList:
       element_shape: What is known of the shape of all elements.
       most: How many elements it may be pushed to, -1 for any number.
       size: How many elements there are.
+      log: What was done to the elements of the `tf.TensorArray` that it stands for, or None.
     """
 
     __slots__ = (
         "_index",
         "_items",
         "_newer",
-        "_read",
         "_was",
         "element_dtype",
         "element_shape",
+        "log",
         "most",
         "size",
     )
@@ -59,7 +60,7 @@ class TensorList:
         self._newer: TensorList | None = None
         self._index = 0
         self._was: Any = None
-        self._read: set[int] = set()  # shared by all versions, as is the array that they stand for
+        self.log: Any = None  # an ArrayLog, shared by all versions
 
     @classmethod
     def reserved(cls, element_dtype: DType, element_shape: Shape, n: int) -> TensorList:
@@ -90,13 +91,6 @@ class TensorList:
                 version = version._newer
             return self._owned()[i]
 
-    def take(self, i: int) -> bool:
-        """Says whether this is the first time that an element is taken, of this list or one it was made of."""
-        with _lock:
-            first = i not in self._read
-            self._read.add(i)
-            return first
-
     def set(self, i: int, value: Any) -> TensorList:
         """Returns the list with another element at a place."""
         with _lock:
@@ -124,11 +118,17 @@ class TensorList:
         """Returns a list with other elements of the same type and shape."""
         return TensorList(self.element_dtype, self.element_shape, items, self.most)
 
+    def changed(self, items: Iterable[Any]) -> TensorList:
+        """Returns the same list with other elements: what it stands for stays the same."""
+        new = self.like(items)
+        new.log = self.log
+        return new
+
     def _succeeded(self, index: int, was: Any, items: list[Any], size: int) -> TensorList:
         new = TensorList.__new__(TensorList)
         new.element_dtype, new.element_shape, new.most = self.element_dtype, self.element_shape, self.most
         new._items, new.size, new._newer, new._was, new._index = items, size, None, None, 0
-        new._read = self._read
+        new.log = self.log
         self._items, self._newer, self._index, self._was = None, new, index, was
         return new
 

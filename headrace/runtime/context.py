@@ -218,6 +218,14 @@ class TraceContext:
         """How many elements a list of unknown length gets room for, 0 if that isn't known."""
         return self._trace.facts.get("room", 0)  # type: ignore[no-any-return]
 
+    def is_marked(self, mark: str) -> bool:
+        """Whether the Python function that made the node left a mark on it."""
+        return mark in origin(self.op).__dict__
+
+    def mark(self, mark: str) -> Any:
+        """Returns the value of a mark that the Python function that made the node left on it, or None."""
+        return origin(self.op).__dict__.get(mark)
+
     def check(self, ok: Any, message: str, error: Any = errors.InvalidArgumentError) -> None:
         self._trace.checks.append((ok, message, error, self.op))
 

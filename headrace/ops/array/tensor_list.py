@@ -8,6 +8,8 @@ from headrace import errors, shapes
 from headrace.lazy import jnp
 from headrace.opdef import nodes, op, raw
 from headrace.ops.array.tensor_list_shapes import (
+    ARRAY,
+    CLOSES,
     MOST_TRACED,
     check_dtype,
     check_type,
@@ -24,6 +26,7 @@ from headrace.ops.array.tensor_list_shapes import (
     unset_as,
     zeros,
 )
+from headrace.resources.array_log import ArrayLog, check_scalar
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.tensor_list import TensorList, as_list, check_length, shape_text
 
@@ -64,11 +67,17 @@ TensorListReserve = op("""
 
 
 @TensorListReserve.host
-def tensor_list_reserve(element_shape, num_elements, *, element_dtype):
-    n = scalar_int(num_elements, "num_elements")
+def tensor_list_reserve(element_shape, num_elements, *, element_dtype, ctx):
+    n, facts = scalar_int(num_elements, "num_elements"), ctx.mark(ARRAY)
+    if facts is not None:
+        check_scalar(num_elements, "size")
     if n < 0:
+        if facts is not None:
+            raise invalid("Size should be >= 0.")
         raise invalid(f"The num_elements to reserve must be a non negative number, but got {n}")
-    return TensorList.reserved(element_dtype, given_shape(element_shape), n)
+    made = TensorList.reserved(element_dtype, given_shape(element_shape), n)
+    made.log = None if facts is None else ArrayLog(facts)
+    return made
 
 
 @TensorListReserve.lower(static="element_shape num_elements", bounded="num_elements", lists=True)
@@ -252,8 +261,11 @@ TensorListLength = op("""
 
 
 @TensorListLength.host
-def tensor_list_length(input_handle):
-    return np.int32(as_list(input_handle).size)
+def tensor_list_length(input_handle, *, ctx):
+    given = as_list(input_handle)
+    if given.log is not None and ctx.is_marked(CLOSES):
+        given.log.close()
+    return np.int32(given.size)
 
 
 @TensorListLength.lower(lists=True)
@@ -319,7 +331,7 @@ def tensor_list_resize(input_handle, size):
     check_length(n)
     if n == given.size:
         return given
-    return given.like(given.items[:n] + [None] * max(0, n - given.size))
+    return given.changed(given.items[:n] + [None] * max(0, n - given.size))
 
 
 @TensorListResize.lower(static="size", lists=True)

@@ -9,11 +9,11 @@ from headrace.export import NAMES
 from headrace.lazy import jnp
 from headrace.opdef import nodes, op, raw
 from headrace.ops.array.tensor_list_shapes import (
+    ARRAY,
     EXPECTED,
-    FIXED_SIZE,
     MOST_TRACED,
     READ,
-    beyond,
+    REFILLS,
     check_dtype,
     check_places,
     check_type,
@@ -30,6 +30,8 @@ from headrace.ops.array.tensor_list_shapes import (
     unset_as,
     zeros,
 )
+from headrace.resources import array_messages as messages
+from headrace.resources.array_log import ArrayLog, check_rows, joined, log_of, packed, pieces
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.tensor_list import TensorList, as_list, check_length, shape_text
 
@@ -54,9 +56,13 @@ def tensor_list_gather_shape(input_handle, indices, element_shape, *, element_dt
 
 
 @TensorListGather.host
-def tensor_list_gather(input_handle, indices, element_shape, *, element_dtype):
+def tensor_list_gather(input_handle, indices, element_shape, *, element_dtype, ctx):
     given = as_list(input_handle)
     check_type(given, element_dtype)
+    facts = ctx.mark(ARRAY)
+    if facts is not None:
+        items = log_of(given, facts).read_many(given, _vector(indices))
+        return packed(items, given_shape(element_shape), element_dtype)
     shape = merged(given_shape(element_shape), given.element_shape)
     items = []
     for i in indices.reshape(-1).tolist():
@@ -77,6 +83,12 @@ def tensor_list_gather(input_handle, indices, element_shape, *, element_dtype):
         )
     # As in TensorFlow one row after the other, whatever the indices' shape.
     return stacked(items, shape, element_dtype)
+
+
+def _vector(indices):
+    if indices.ndim != 1:
+        raise invalid(f"Expected indices to be a vector, but received shape: {shapes.to_text(indices.shape)}")
+    return indices.tolist()
 
 
 @TensorListGather.lower(static="element_shape", lists=True)
@@ -226,6 +238,9 @@ def tensor_list_scatter_into_shape(input_handle, tensor, indices, *, element_dty
 def tensor_list_scatter_into(input_handle, tensor, indices, *, element_dtype, ctx):
     given = as_list(input_handle)
     check_type(given, element_dtype)
+    facts = ctx.mark(ARRAY)
+    if facts is not None:
+        return _scattered_into(given, tensor, _vector(indices), facts)
     if tensor.ndim == 0:
         raise invalid("Tensor must be at least a vector, but saw shape: []")
     places = indices.reshape(-1).tolist()
@@ -236,13 +251,24 @@ def tensor_list_scatter_into(input_handle, tensor, indices, *, element_dtype, ct
     if any(i < 0 for i in places):
         raise invalid("Indices in TensorListScatter must all be non-negative.")
     n = max(places, default=-1) + 1
-    if n > given.size and ctx.is_marked(FIXED_SIZE):
-        raise beyond(n - 1, given.size)
     check_length(n)
     items = given.items + [None] * max(0, n - given.size)
     for i, row in zip(places, tensor, strict=True):
         items[i] = np.asarray(row, tensor.dtype)
     return given.like(items)
+
+
+def _scattered_into(given, tensor, places, facts):
+    """Returns an array with a tensor's rows at some places."""
+    check_rows(tensor, places, given.size, facts.is_dynamic)
+    size = max(given.size, max(places, default=-1) + 1)
+    check_length(size)
+    rows = [np.asarray(row, tensor.dtype) for row in tensor]
+    log_of(given, facts).write_many(places, rows, size)
+    items = given.items + [None] * (size - given.size)
+    for i, row in zip(places, rows, strict=True):
+        items[i] = row
+    return given.changed(items)
 
 
 @TensorListScatterIntoExistingList.lower(lists=True)
@@ -288,8 +314,17 @@ def tensor_list_split_shape(tensor, element_shape, lengths, *, element_dtype, ct
 
 
 @TensorListSplit.host
-def tensor_list_split(tensor, element_shape, lengths, *, element_dtype):
-    shape = given_shape(element_shape)
+def tensor_list_split(tensor, element_shape, lengths, *, element_dtype, ctx):
+    shape, facts = given_shape(element_shape), ctx.mark(ARRAY)
+    if facts is not None:
+        size = lengths.size if facts.size is None else facts.size
+        items, log = pieces(tensor, lengths, size, facts.is_dynamic), ArrayLog(facts)
+        if ctx.is_marked(REFILLS):
+            raise messages.not_written(log.name, 0, messages.WAS_WRITTEN)
+        log.write_many(range(len(items)), items, len(items))
+        made = TensorList(element_dtype, facts.shape, items)
+        made.log = log
+        return made
     if tensor.ndim == 0:
         raise invalid("Tensor must be at least a vector, but saw shape: []")
     if lengths.ndim != 1:
@@ -312,7 +347,10 @@ def tensor_list_split(tensor, element_shape, lengths, *, element_dtype):
 
 
 @TensorListSplit.lower(static="element_shape lengths", lists=True)
-def tensor_list_split_lower(tensor, element_shape, lengths, *, element_dtype):
+def tensor_list_split_lower(tensor, element_shape, lengths, *, element_dtype, ctx):
+    facts = ctx.mark(ARRAY)
+    if facts is not None and (facts.size not in (None, lengths.size) or ctx.is_marked(REFILLS)):
+        raise NotImplementedError("pieces that the array has no room for")
     shape, known = given_shape(element_shape), set(lengths.reshape(-1).tolist())
     if tensor.ndim == 0 or lengths.ndim != 1 or len(known) != 1 or not fits((None, *tensor.shape[1:]), shape):
         raise NotImplementedError("pieces of different lengths")
@@ -406,10 +444,13 @@ _OLD = (
 
 
 @TensorListConcatV2.host
-def tensor_list_concat_v2(input_handle, element_shape, leading_dims, *, element_dtype):
+def tensor_list_concat_v2(input_handle, element_shape, leading_dims, *, element_dtype, ctx):
     given = as_list(input_handle)
     check_type(given, element_dtype)
-    shape = given_shape(element_shape)
+    shape, facts = given_shape(element_shape), ctx.mark(ARRAY)
+    if facts is not None:
+        items = log_of(given, facts).read_many(given, range(given.size))
+        return joined(items, shape and shape[1:], element_dtype)
     expected = shape[0] if shape else None
     shape = merged(shape, given.element_shape)
     return _joined(given, shape, leading_dims.reshape(-1).tolist(), element_dtype, expected)

@@ -8,10 +8,9 @@ from headrace import errors, shapes
 from headrace.opdef import constant_value, nodes, op, raw
 from headrace.opdef.element_shapes import as_operand
 from headrace.ops.array.tensor_list_shapes import (
+    ARRAY,
     EXPECTED,
-    FIXED_SIZE,
     READ,
-    beyond,
     check_dtype,
     check_places,
     check_type,
@@ -29,13 +28,10 @@ from headrace.ops.array.tensor_list_shapes import (
     unset_as,
     zeros,
 )
+from headrace.resources.array_log import ArrayLog, check_rows, check_scalar, log_of, packed
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.tensor_list import TensorList, as_list, shape_text
 from headrace.tensor_shape import to_tuple
-
-# Marks of nodes that `tf.TensorArray` makes. The host rules look at them; every first run is the host's.
-CLEARS = "clears_after_read"
-WRITES_ONCE = "writes_once"
 
 TensorListGetItem = op("""
     TensorListGetItem(input_handle: variant, index: int32, element_shape: int32) -> (item: element_dtype)
@@ -55,13 +51,12 @@ def tensor_list_get_item_shape(input_handle, index, element_shape, *, element_dt
 def tensor_list_get_item(input_handle, index, element_shape, *, element_dtype, ctx):
     given, i = as_list(input_handle), scalar_int(index, "index")
     check_type(given, element_dtype)
+    facts = ctx.mark(ARRAY)
+    if facts is not None:
+        check_scalar(index, "index")
+        return log_of(given, facts).read_many(given, [i])[0]
     if not 0 <= i < given.size:
         raise invalid(f"Trying to access element {i} in a list with {given.size} elements.")
-    if ctx.is_marked(CLEARS) and not given.take(i):
-        raise invalid(
-            f"TensorArray: Could not read index {i} twice because it was cleared after a previous read (perhaps try "
-            "setting clear_after_read = false?)."
-        )
     item = given.get(i)
     if item is not None:
         return item
@@ -122,12 +117,13 @@ def tensor_list_set_item_shape(input_handle, index, item, *, element_dtype, ctx)
 def tensor_list_set_item(input_handle, index, item, *, element_dtype, ctx):
     given, i = as_list(input_handle), scalar_int(index, "index")
     check_type(given, element_dtype)
+    facts = ctx.mark(ARRAY)
+    if facts is not None:
+        check_scalar(index, "index")
+        log_of(given, facts).write(i, shape_of_item(item), given.size)
+        return given.set(i, item)
     if not 0 <= i < given.size:
         raise invalid(f"Trying to modify element {i} in a list with {given.size} elements.")
-    if ctx.is_marked(WRITES_ONCE) and given.get(i) is not None:
-        raise invalid(
-            f"TensorArray: Could not write to TensorArray index {i} because it has already been written to."
-        )
     shape = shape_of_item(item)
     if not fits(shape, given.element_shape):
         raise invalid(
@@ -186,21 +182,36 @@ def tensor_list_from_tensor(tensor, element_shape, *, element_dtype, ctx):
     shape = given_shape(element_shape)
     if tensor.ndim == 0:
         raise invalid("Tensor must be at least a vector, but saw shape: []")
+    facts = ctx.mark(ARRAY)
+    if facts is not None:
+        return _unstacked(tensor, facts, element_dtype)
     if not fits(tensor.shape[1:], shape):
         raise invalid(
             f"Specified a list with shape {shape_text(shape)} from a tensor with shape {shape_text(tensor.shape[1:])}"
         )
-    most = ctx.mark(FIXED_SIZE)
-    if most is not None and len(tensor) > most:
-        raise beyond(len(tensor) - 1, most)
     return TensorList(element_dtype, shape, [np.asarray(row, tensor.dtype) for row in tensor])
 
 
+def _unstacked(tensor, facts, dtype):
+    """Returns a new array of a tensor's rows."""
+    n = len(tensor)
+    size = n if facts.size is None else facts.size
+    check_rows(tensor, range(n), size, facts.is_dynamic)
+    size, log = max(size, n), ArrayLog(facts)
+    rows = [np.asarray(row, tensor.dtype) for row in tensor]
+    log.write_many(range(n), rows, size)
+    made = TensorList(dtype, facts.shape, rows + [None] * (size - n))
+    made.log = log
+    return made
+
+
 @TensorListFromTensor.lower(static="element_shape", lists=True)
-def tensor_list_from_tensor_lower(tensor, element_shape, *, element_dtype):
-    shape = given_shape(element_shape)
+def tensor_list_from_tensor_lower(tensor, element_shape, *, element_dtype, ctx):
+    shape, facts = given_shape(element_shape), ctx.mark(ARRAY)
     if tensor.ndim == 0 or not fits(tensor.shape[1:], shape):
         raise NotImplementedError("a tensor that has not the elements' shape")
+    if facts is not None and facts.size not in (None, tensor.shape[0]):
+        raise NotImplementedError("as many rows as the array has not")
     return StackedList(element_dtype, tensor, tensor.shape[0], None, shape)
 
 
@@ -231,9 +242,13 @@ def tensor_list_stack_shape(input_handle, element_shape, *, element_dtype, num_e
 
 
 @TensorListStack.host
-def tensor_list_stack(input_handle, element_shape, *, element_dtype, num_elements):
+def tensor_list_stack(input_handle, element_shape, *, element_dtype, num_elements, ctx):
     given = as_list(input_handle)
     check_type(given, element_dtype)
+    facts = ctx.mark(ARRAY)
+    if facts is not None:
+        items = log_of(given, facts).read_many(given, range(given.size))
+        return packed(items, given_shape(element_shape), element_dtype)
     if num_elements not in (-1, given.size):
         raise invalid(
             f"Operation expected a list with {num_elements} elements but got a list with {given.size} elements."

@@ -82,13 +82,11 @@ READ = "Trying to read from list with wrong element dtype. List has type {found}
 # -- while running -------------------------------------------------------------------------------------------
 
 
-# The mark of nodes that `tf.TensorArray` makes to fill an array that doesn't grow: its size, True if that is not known.
-FIXED_SIZE = "fixed_size"
-
-
-def beyond(i, size):
-    """Returns the error for rows that go beyond the end of an array that doesn't grow."""
-    return invalid(f"Max scatter index must be < array size ({i} vs. {size})")
+# The mark of nodes that `tf.TensorArray` makes without functional control flow: ArrayFacts. Host rules then do as
+# TensorFlow's arrays do, which are changed in place.
+ARRAY = "array"
+CLOSES = "closes_array"
+REFILLS = "refills_array"  # a Split of what was written to before: it doesn't take the list as an operand
 
 
 def invalid(message):

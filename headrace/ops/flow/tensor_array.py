@@ -12,7 +12,8 @@ from headrace.export import NAMES
 from headrace.graph import Tensor, get_default_graph, name_scope, numbering
 from headrace.opdef import constant_node, constant_value, convert_to_tensor, export, raw
 from headrace.opdef.element_shapes import as_operand
-from headrace.ops.flow.toggles import control_flow_v2_enabled, numbered
+from headrace.ops.flow.toggles import numbered
+from headrace.resources.array_log import ArrayFacts
 from headrace.tensor_shape import TensorShape, to_tuple
 
 
@@ -24,14 +25,15 @@ class TensorArray:
     and what a branch of `tf.cond` returns; gradients flow through it.
 
     An element is written once, and read once unless `clear_after_read` is False. After `tf.enable_control_flow_v2()`
-    both may be done any number of times. One that was never written counts as zeros where its shape is known.
+    both may be done any number of times. One that was never written counts as zeros where its shape is known. Nodes
+    have the names that TensorFlow's have in either case.
 
     Args:
       dtype: The elements' type.
       size: How many elements there are, an int or a scalar int32 tensor.
       dynamic_size: Whether writing beyond the end makes the array longer.
       clear_after_read: Whether an element can be read once only, as is TensorFlow 1's default.
-      tensor_array_name: No effect here.
+      tensor_array_name: What messages call it, `TensorArray` by default.
       handle: Not used here: what holds the array is `flow`.
       flow: The tensor list of another TensorArray, to be used instead of a new one.
       infer_shape: Whether all elements have one shape.
@@ -57,8 +59,8 @@ class TensorArray:
         colocate_with_first_write_call=True,
         name=None,
     ):
-        del tensor_array_name, colocate_with_first_write_call
-        self._clears = clear_after_read in (None, True)
+        del colocate_with_first_write_call
+        clears = clear_after_read in (None, True)
         self._home, self._handle = (
             None,
             object(),
@@ -71,19 +73,46 @@ class TensorArray:
             raise ValueError("Size must be provided if flow is not provided")
         self._dtype = as_dtype(dtype).base_dtype
         self._dynamic_size = dynamic_size
-        self._is_fixed = size is not None and not dynamic_size
-        self._size = size if self._is_fixed and isinstance(size, int) else None  # where it is fixed and known
         self._infer_shape = infer_shape
         # What is known of the elements' shape: shared by all arrays that were made of this one by writing.
         self._known = [None if element_shape is None else to_tuple(TensorShape(element_shape))]
-        with name_scope(name, "TensorArrayV2", [size, flow]) as scope:
+        # How it was made, where it is to behave as an array that is changed in place: the mark of its nodes.
+        self._facts = None
+        if numbered(get_default_graph()):
+            known = size if isinstance(size, int) else None
+            if (
+                isinstance(size, Tensor)
+                and (value := constant_value(size)) is not None
+                and np.size(value) == 1
+            ):
+                known = int(value)
+            self._facts = ArrayFacts(
+                tensor_array_name or "TensorArray",
+                bool(dynamic_size),
+                clears,
+                infer_shape,
+                self._known[0],
+                known,
+            )
+        with name_scope(name, self._named("TensorArray", "TensorArrayV2"), [size, flow]) as scope:
             if flow is None:
                 flow = raw.TensorListReserve(
                     as_operand(self._known[0]), size, element_dtype=self._dtype, name=scope
                 )
+                self._mark(flow)
                 self._home = get_default_graph()
                 self._count(-1)
             self._flow = flow
+
+    def _named(self, in_place, functional):
+        """Returns the name that TensorFlow gives a node or scope in either of its ways to keep arrays."""
+        return functional if self._facts is None else in_place
+
+    def _mark(self, tensor):
+        """Marks a node that works on the array; returns the node's output."""
+        if self._facts is not None:
+            tensor.op.__dict__["array"] = self._facts
+        return tensor
 
     # -- what it is ------------------------------------------------------------------------------------------
     @property
@@ -115,9 +144,8 @@ class TensorArray:
         """Returns the same array with another list: after a write, in a loop's body or behind it."""
         new = TensorArray.__new__(type(self))
         new._dtype, new._dynamic_size, new._infer_shape = self._dtype, self._dynamic_size, self._infer_shape
-        new._known, new._flow, new._clears = self._known, flow, self._clears
+        new._known, new._flow, new._facts = self._known, flow, self._facts
         new._home, new._handle = self._home, self._handle
-        new._is_fixed, new._size = self._is_fixed, self._size
         return new
 
     def _components(self):
@@ -125,7 +153,7 @@ class TensorArray:
 
     def _from_components(self, parts):
         # TensorFlow makes it anew, which takes a name.
-        with name_scope(None, "TensorArrayV2", parts):
+        with name_scope(None, self._named("TensorArray", "TensorArrayV2"), parts):
             new = self._with_flow(parts[0])
         # A loop's or branch's array learns of shapes on its own.
         new._known = list(self._known)
@@ -173,14 +201,20 @@ class TensorArray:
           name: The scope's name.
         """
         self._count(-1)
-        with name_scope(name, "TensorArrayV2Read", [self._flow, index]):
-            shape = as_operand(self._known[0])
-            value = raw.TensorListGetItem(
-                self._flow, index, shape, element_dtype=self._dtype, name=name or "TensorListGetItem"
-            )
-            if self._clears and not control_flow_v2_enabled():
-                value.op.__dict__["clears_after_read"] = True
-            return self._shaped(value)
+        if self._facts is not None:
+            value = self._item(index, name or "TensorArrayReadV3")
+        else:
+            with name_scope(name, "TensorArrayV2Read", [self._flow, index]):
+                value = self._item(index, name or "TensorListGetItem")
+        if self._known[0] is not None:
+            value._dims = shapes.merge(value._dims, self._known[0])
+        return value
+
+    def _item(self, index, name):
+        shape = as_operand(self._known[0])
+        return self._mark(
+            raw.TensorListGetItem(self._flow, index, shape, element_dtype=self._dtype, name=name)
+        )
 
     def write(self, index, value, name=None):
         """Returns the array with another element at a place.
@@ -194,7 +228,8 @@ class TensorArray:
           ValueError: The value's shape contradicts that of other elements.
         """
         self._count(0)
-        with name_scope(name, "TensorArrayV2Write", [self._flow, index, value]):
+        scope = self._named("TensorArrayWrite", "TensorArrayV2Write")
+        with name_scope(name, scope, [self._flow, index, value]):
             value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
             self._check(value._dims)
             flow = self._flow
@@ -202,11 +237,9 @@ class TensorArray:
                 graph = get_default_graph()
                 with numbering.counted_as(graph, 0) if numbered(graph) else contextlib.nullcontext():
                     flow = self._long_enough(index)
-            flow = raw.TensorListSetItem(
-                flow, index, value, element_dtype=value.dtype.base_dtype, name=name or "TensorListSetItem"
-            )
-            if not control_flow_v2_enabled():
-                flow.op.__dict__["writes_once"] = True
+            node_name = name or self._named("TensorArrayWriteV3", "TensorListSetItem")
+            dtype = value.dtype.base_dtype
+            self._mark(flow := raw.TensorListSetItem(flow, index, value, element_dtype=dtype, name=node_name))
         return self._with_flow(flow)
 
     def _long_enough(self, index):
@@ -226,9 +259,12 @@ class TensorArray:
           name: The scope's name.
         """
         self._count(3)
-        with name_scope(name, "TensorArrayV2Stack", [self._flow]):
+        with name_scope(name, self._named("TensorArrayStack", "TensorArrayV2Stack"), [self._flow]):
             shape = as_operand(self._known[0])
-            return raw.TensorListStack(self._flow, shape, element_dtype=self._dtype, name="TensorListStack")
+            node_name = "TensorListStack" if self._facts is None else name or "TensorArrayGatherV3"
+            return self._mark(
+                raw.TensorListStack(self._flow, shape, element_dtype=self._dtype, name=node_name)
+            )
 
     def gather(self, indices, name=None):
         """Returns some elements as the rows of one tensor.
@@ -239,7 +275,9 @@ class TensorArray:
         """
         self._count(-1)
         shape = as_operand(self._known[0])
+        name = name or self._named("TensorArrayGatherV3", None)
         value = raw.TensorListGather(self._flow, indices, shape, element_dtype=self._dtype, name=name)
+        self._mark(value)
         if self._known[0] is not None:
             value._dims = shapes.merge(value._dims, (None, *self._known[0]))
         return value
@@ -254,8 +292,9 @@ class TensorArray:
         dims = self._known[0]
         shape = -1 if dims is None else [-1, *as_operand((0, *dims[1:]))[1:]]
         lengths = constant_node(np.zeros([0], np.int64), dtypes.int64)
+        name = name or self._named("TensorArrayConcatV3", None)
         value, _ = raw.TensorListConcatV2(self._flow, shape, lengths, element_dtype=self._dtype, name=name)
-        return value
+        return self._mark(value)
 
     def unstack(self, value, name=None):
         """Returns an array of a tensor's rows.
@@ -272,10 +311,28 @@ class TensorArray:
             value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
             row = value._dims[1:] if value._dims is not None else None
             self._check(row)
-            flow = raw.TensorListFromTensor(value, as_operand(row), name="TensorListFromTensor")
-            if self._size is not None and not control_flow_v2_enabled():
-                flow.op.__dict__["fixed_size"] = self._size
+            if self._facts is None:
+                flow = raw.TensorListFromTensor(value, as_operand(row), name="TensorListFromTensor")
+            elif self._is_new():
+                with name_scope(name, "TensorArrayScatter"):
+                    name = name or "TensorArrayScatterV3"
+                    flow = self._mark(raw.TensorListFromTensor(value, as_operand(row), name=name))
+            else:  # what was written before must not be written again
+                with numbering.counted_as(get_default_graph(), 1):
+                    places = NAMES["range"](NAMES["shape"](value)[0])
+                    with name_scope(name, "TensorArrayScatter"):
+                        flow = self._scattered(value, places, name or "TensorArrayScatterV3")
         return self._with_flow(flow)
+
+    def _is_new(self):
+        """Whether nothing can have been written to it yet."""
+        op = self._flow.op
+        while op.type == "Identity":
+            op = op.inputs[0].op
+        return op.type == "TensorListReserve"
+
+    def _scattered(self, value, indices, name):
+        return self._mark(raw.TensorListScatterIntoExistingList(self._flow, value, indices, name=name))
 
     def scatter(self, indices, value, name=None):
         """Returns the array with a tensor's rows as the elements at some places.
@@ -292,11 +349,9 @@ class TensorArray:
         with name_scope(name, "TensorArrayScatter", [self._flow, value, indices]):
             value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
             self._check(value._dims[1:] if value._dims is not None else None)
-            flow = raw.TensorListScatterIntoExistingList(
-                self._flow, value, indices, name="TensorListScatterIntoExistingList"
-            )
-            if self._is_fixed and not control_flow_v2_enabled():
-                flow.op.__dict__["fixed_size"] = True
+            if self._facts is None:
+                name = "TensorListScatterIntoExistingList"
+            flow = self._scattered(value, indices, name or "TensorArrayScatterV3")
         return self._with_flow(flow)
 
     def split(self, value, lengths, name=None):
@@ -318,9 +373,11 @@ class TensorArray:
             known = _constant_lengths(lengths)
             if self._infer_shape and dims is not None and known is not None and len(set(known)) == 1:
                 self._check((known[0], *dims[1:]))
-            flow = raw.TensorListSplit(
-                value, as_operand(self._known[0]), lengths, name=name or "TensorListSplit"
-            )
+            name = name or self._named("TensorArraySplitV3", "TensorListSplit")
+            flow = raw.TensorListSplit(value, as_operand(self._known[0]), lengths, name=name)
+            self._mark(flow)
+            if self._facts is not None and "array" in self._flow.op.__dict__ and not self._is_new():
+                flow.op.__dict__["refills_array"] = True
         return self._with_flow(flow)
 
     def size(self, name=None):
@@ -330,20 +387,19 @@ class TensorArray:
           name: The node's name.
         """
         self._count(0)
-        return raw.TensorListLength(self._flow, name=name)
+        return raw.TensorListLength(self._flow, name=name or self._named("TensorArraySizeV3", None))
 
     def close(self, name=None):
-        """Returns an operation that does nothing: there is no resource to give back.
+        """Returns an operation after which the array can't be used; there is no resource to give back.
 
         Args:
           name: The node's name.
         """
-        return raw.NoOp(name=name)
-
-    def _shaped(self, value):
-        if self._known[0] is not None:
-            value._dims = shapes.merge(value._dims, self._known[0])
-        return value
+        if self._facts is None:
+            return raw.NoOp(name=name)
+        op = raw.TensorListLength(self._flow, name=name or "TensorArrayCloseV3").op
+        op.__dict__["closes_array"] = True
+        return op
 
 
 def _constant_lengths(lengths):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace import errors, shapes
-from headrace.resources.tensor_array import TensorArray, invalid
-from headrace.resources.tensor_list import shape_text
+from headrace import shapes
+from headrace.resources.array_log import check_rows, check_scalar, joined, packed, pieces
+from headrace.resources.array_messages import invalid
+from headrace.resources.tensor_array import TensorArray
 
 
 def as_array(value):
@@ -26,8 +27,7 @@ _FLOW = np.float32(0)
 
 
 def make(size, *, dtype, element_shape, dynamic_size, clear_after_read, tensor_array_name, ctx, **more):
-    if np.ndim(size):
-        raise invalid(f"TensorArray size must be scalar, but had shape: {shapes.to_text(np.shape(size))}")
+    check_scalar(size, "size")
     name = tensor_array_name.decode() if isinstance(tensor_array_name, bytes) else tensor_array_name
     return TensorArray(
         TensorArray.numbered(name or ctx.op.name),
@@ -77,8 +77,7 @@ def make_v2(size, *, dtype, element_shape, dynamic_size, clear_after_read, tenso
 
 
 def _index(value):
-    if np.ndim(value):
-        raise invalid(f"TensorArray index must be scalar, but had shape: {shapes.to_text(np.shape(value))}")
+    check_scalar(value, "index")
     return int(value)
 
 
@@ -115,41 +114,14 @@ def pack(handle, flow_in, *, dtype, element_shape):
 
 
 def _packed(array, places, dtype, element_shape):
-    if not places:
-        if not shapes.is_full(element_shape):
-            raise errors.UnimplementedError(
-                None,
-                None,
-                f"TensorArray has size zero, but element shape {shape_text(element_shape)} is not fully defined. "
-                "Currently only static shapes are supported when packing zero-size TensorArrays.",
-            )
-        return np.zeros((0, *element_shape), dtype.storage)
-    items = array.read_many(places)
-    first = items[0].shape
-    if not shapes.compatible(first, element_shape):
-        raise invalid(
-            f"TensorArray was passed element_shape {shape_text(element_shape)} which does not match the Tensor at "
-            f"index 0: {shapes.to_text(first)}"
-        )
-    for i, item in enumerate(items):
-        if item.shape != first:
-            raise invalid(
-                f"TensorArray has inconsistent shapes.  Index 0 has shape: {shapes.to_text(first)} but index {i} has "
-                f"shape: {shapes.to_text(item.shape)}"
-            )
-    return np.stack(items)
+    return packed(array.read_many(places), element_shape, dtype)
 
 
 def scatter(handle, indices, value, flow_in, *, T):
     array = as_array(handle)
     array.check_written(T)
-    if value.ndim == 0:
-        raise invalid("Input value for unpack must be at least a vector but received shape: []")
     places = _vector(indices, "indices")
-    if len(places) != value.shape[0]:
-        raise invalid(
-            f"Expected len(indices) == values.shape[0], but saw: {len(places)} vs. {value.shape[0]}"
-        )
+    check_rows(value, places, array.size, array.is_dynamic)
     _fill(array, places, value)
     return flow_in
 
@@ -169,9 +141,6 @@ def unpack(handle, value, flow_in, *, T):
 
 
 def _fill(array, places, value):
-    most = max(places, default=-1)
-    if most >= array.size and not array.is_dynamic:
-        raise invalid(f"Max scatter index must be < array size ({most} vs. {array.size})")
     for i, row in zip(places, value, strict=True):
         array.write(i, np.asarray(row, value.dtype))
 
@@ -179,59 +148,14 @@ def _fill(array, places, value):
 def concat(handle, flow_in, *, dtype, element_shape_except0):
     array = as_array(handle)
     array.check_read(dtype)
-    if not array.size:
-        if not shapes.is_full(element_shape_except0):
-            raise errors.UnimplementedError(
-                None,
-                None,
-                f"TensorArray has size zero, but element_shape_except0 {shape_text(element_shape_except0)} is not "
-                "fully defined. Currently only static shapes are supported when concatenating zero-size TensorArrays.",
-            )
-        return [np.zeros((0, *element_shape_except0), dtype.storage), np.zeros([0], np.int64)]
-    items = array.read_many(range(array.size))
-    for i, item in enumerate(items):
-        if not item.ndim:
-            raise invalid(
-                f"Concat saw a scalar shape at index {i} but requires at least vectors.  Did you mean to call pack?"
-            )
-        rest, first = item.shape[1:], items[0].shape[1:]
-        if not shapes.compatible(rest, element_shape_except0):
-            raise invalid(
-                f"TensorArray was passed element_shape_except0 {shape_text(element_shape_except0)} but index {i} has "
-                f"(excepting dimension 0) shape: {shapes.to_text(rest)} which does not match."
-            )
-        if rest != first:
-            raise invalid(
-                "TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: "
-                f"{shapes.to_text(first)} but index {i} has (excepting dimension 0) shape: {shapes.to_text(rest)}"
-            )
-    return [np.concatenate(items), np.array([len(item) for item in items], np.int64)]
+    return joined(array.read_many(range(array.size)), element_shape_except0, dtype)
 
 
 def split(handle, value, lengths, flow_in, *, T):
     array = as_array(handle)
     array.check_written(T)
-    if lengths.ndim != 1:
-        raise invalid(f"Expected lengths to be a vector, received shape: {shapes.to_text(lengths.shape)}")
-    if not value.ndim:
-        raise invalid("Expected value to be at least a vector, but received shape: []")
-    sizes = lengths.tolist()
-    if any(n < 0 for n in sizes):
-        raise invalid(f"Expected lengths not to be negative, but saw: {min(sizes)}")
-    if sum(sizes) != value.shape[0]:
-        raise invalid(
-            "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
-            f"{sum(sizes)} and value's shape is: {shapes.to_text(value.shape)}"
-        )
-    if len(sizes) != array.size and not (array.is_dynamic and len(sizes) > array.size):
-        raise invalid(
-            f"TensorArray's size is not equal to the size of lengths ({array.size} vs. {len(sizes)}), and the "
-            "TensorArray is not marked as dynamically resizeable"
-        )
-    start = 0
-    for i, n in enumerate(sizes):
-        array.write(i, np.ascontiguousarray(value[start : start + n]))
-        start += n
+    for i, piece in enumerate(pieces(value, lengths, array.size, array.is_dynamic)):
+        array.write(i, piece)
     return flow_in
 
 

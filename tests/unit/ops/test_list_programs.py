@@ -22,6 +22,7 @@ def test_every_program_is_recorded():
     assert set(ALL) == set(FACTS)
 
 
+@pytest.mark.usefixtures("functional_control_flow")
 @pytest.mark.parametrize("name", sorted(list_programs.PROGRAMS))
 def test_nodes_are_tensorflows(name):
     graph, _, _ = list_programs.build(tf, list_programs.PROGRAMS[name])
@@ -38,7 +39,9 @@ def test_nodes_are_tensorflows(name):
 
 @pytest.mark.parametrize("tier", ["interpret", "compile"])
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_values_are_tensorflows(name, tier, monkeypatch):
+def test_values_are_tensorflows(name, tier, monkeypatch, request):
+    if name == "strings":  # arrays that are changed in place refuse what was never written
+        request.getfixturevalue("functional_control_flow")
     monkeypatch.setenv("HEADRACE_TIER", tier)
     values = list_programs.values(tf, *list_programs.build(tf, ALL[name]))
     for mine, theirs in zip(values, FACTS[name]["values"], strict=True):

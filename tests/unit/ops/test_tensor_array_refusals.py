@@ -101,11 +101,6 @@ RUNS = {
         lambda: raw.TensorListLength(raw.EmptyTensorList(unknown(np.int32(3)), -1, element_dtype="float32")),
         "The only valid scalar shape tensor is the fully unknown shape specified as -1",
     ),
-    "written beyond": (
-        lambda: tf.TensorArray(tf.float32, 3).write(5, 1.0).read(5),
-        "Trying to modify element 5 in a list with 3 elements",
-    ),
-    "read unknown": (lambda: tf.TensorArray(tf.float32, 3).read(1), "no list element is set"),
 }
 
 

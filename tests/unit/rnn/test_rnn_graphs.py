@@ -17,6 +17,7 @@ import rnn_snippets
 FACTS = canonical.read("rnn_graphs.json")
 
 
+@pytest.mark.usefixtures("functional_control_flow")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(FACTS))
 def test_snippet(name):
