@@ -25,6 +25,8 @@ WHY_NOT = "_why_not.txt"  # says why a library is not there, for `headrace docto
 # of NumPy, on every CPU. Nothing is compiled for the building machine's CPU alone.
 FLAGS = "-std=c++17 -O3 -fPIC -shared -pthread -s -DNDEBUG -fvisibility=hidden".split()
 FLAGS += ["-ffp-contract=off", "-fno-math-errno"]
+# Files of the library for XLA that know nothing of XLA: the interpreter's library has what is in them, too.
+SHARED = ("convolution.cc", "products.cc", "products_avx2.cc", "products_avx512.cc", "products_plain.cc")
 # Tried in turn: not every compiler has a static standard library, or code for several kinds of CPU.
 VARIANTS = (["-static-libstdc++", "-static-libgcc"], [], ["-DHEADRACE_NO_CLONES"])
 
@@ -91,6 +93,8 @@ def _library(sources: Path, target: Path) -> Path:
             raise NotBuilt("the headers of jaxlib were not found")
         headers = ["-isystem", str(found)]
     files = [str(path) for path in sorted(sources.glob("*.cc"))]
+    if sources.name == "src":
+        files += [str(sources.parent / "ffi" / name) for name in SHARED]
     # The library comes into being at once: another process may be loading the one before.
     part = target.with_name(f".{target.name}.{os.getpid()}")
     said = ""

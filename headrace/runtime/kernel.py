@@ -10,12 +10,16 @@ import numpy as np
 from headrace import dtypes, errors
 from headrace.graph import Operation
 from headrace.lazy import jax
+from headrace.native import host_products
 from headrace.opdef.infer import can_check, check_operands
 from headrace.opdef.rules import Rule
 from headrace.resources.stacked_list import StackedList
 from headrace.runtime.context import HostContext, Step
 
 _programs: dict[Any, Any] = {}
+
+# What the native library is as quick at as XLA.
+_CONVOLUTIONS = ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput")
 
 # What a host rule raises that did not see something coming.
 _STUMBLES = (LookupError, TypeError, ArithmeticError, AttributeError)
@@ -218,7 +222,13 @@ def needs_program(op: Operation) -> bool:
 def is_slow_on_host(op: Operation) -> bool:
     """Whether a node is one of those that the interpreter is several times slower at than XLA."""
     host = op.kind.rules.get("host")
-    return op.kind.rules.get("lower") is not None and (host is None or bool(host.options.get("small")))
+    if op.kind.rules.get("lower") is None:
+        return False
+    if host is None:
+        return True
+    return bool(host.options.get("small")) and not (
+        op.type in _CONVOLUTIONS and op._outputs[0]._dtype is dtypes.float32 and host_products.is_there()
+    )
 
 
 def _one_op_program(op: Operation, rule: Rule) -> Callable[..., Any]:

@@ -57,6 +57,8 @@ def _relu6(xp, x):
 def _masked(xp, dy, mask):
     # Infinite and NaN gradients stay NaN where the mask is off, as in TensorFlow; XLA would make a choice of a product
     # with the mask.
+    if xp is np and dy.dtype.char in "fd":
+        return dy * mask  # the same in one pass
     return xp.where(mask, dy, dy * _like(xp, 0, dy))
 
 

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from headrace.blas import multiply
+from headrace.native import host_products
 
 _MOST_PRODUCTS = 40_000_000_000
 _MOST_ELEMENTS = 1 << 27
+_FEWEST_CHANNELS = 4
 _PIECE = 1 << 24  # bytes of windows that are laid out at a time
 
 
@@ -64,10 +66,26 @@ def _windows(conv: Any, padded: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return view.reshape(padded.shape[0] * math.prod(conv.outputs), -1)
 
 
+def _native(which: str, conv: Any, shape: Any, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Any:
+    """Returns a convolution or one of its gradients by the native library, None if that can't be had."""
+    return host_products.convolution(
+        which,
+        shape,
+        a,
+        b,
+        strides=conv.strides,
+        dilations=conv.dilations,
+        before=[before for before, _ in conv.pads],
+    )
+
+
 def convolve(conv: Any, x: np.ndarray[Any, Any], w: np.ndarray[Any, Any]) -> Any:
     """Returns the convolution of `x` with `w`."""
     if not _suits(conv, x, w) or conv.groups != 1:
         return NotImplemented
+    found = _native("", conv, conv.output_shape, x, w)
+    if found is not None:
+        return found
     padded = _padded(x, conv)
     out = np.empty(conv.output_shape, x.dtype)
     flat = w.reshape(-1, w.shape[-1])
@@ -82,6 +100,12 @@ def input_gradient(conv: Any, w: np.ndarray[Any, Any], dy: np.ndarray[Any, Any])
     """Returns the gradient of a convolution with respect to its input."""
     if not _suits(conv, w, dy) or conv.groups != 1:
         return NotImplemented
+    # The library multiplies filters with the zeros around an image, too, of which infinity makes NaN; and tiles of it
+    # are wide.
+    if conv.input_shape[-1] >= _FEWEST_CHANNELS and np.isfinite(w).all():
+        found = _native("input_gradient", conv, conv.input_shape, w, dy)
+        if found is not None:
+            return found
     shape = [conv.input_shape[0], *(n + a + b for n, (a, b) in zip(conv.sizes, conv.pads, strict=True))]
     padded = np.zeros((*shape, conv.input_shape[-1]), dy.dtype)
     turned = w.reshape(-1, w.shape[-1]).T
@@ -100,6 +124,9 @@ def filter_gradient(conv: Any, x: np.ndarray[Any, Any], dy: np.ndarray[Any, Any]
     """Returns the gradient of a convolution with respect to its filter."""
     if not _suits(conv, x, dy) or conv.groups != 1:
         return NotImplemented
+    found = _native("filter_gradient", conv, conv.filter_shape, x, dy)
+    if found is not None:
+        return found
     padded = _padded(x, conv)
     out: Any = 0
     n = _images_at_a_time(conv, x.itemsize)
