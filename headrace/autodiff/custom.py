@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from headrace.autodiff.gradients import gradients
+from headrace.autodiff.gradients import gradients_between
 from headrace.autodiff.paths import is_trainable
 from headrace.export import NAMES, export
 from headrace.graph import GraphKeys, Operation, Tensor, control_dependencies, get_default_graph
@@ -152,7 +152,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
             with control_dependencies([dy for dy in dys if dy is not None]):
                 again = f(*args)
             given = list(variables or ())
-            grads = gradients(list(_flatten(again)), [*args, *given], list(dys))
+            grads = gradients_between(list(_flatten(again)), [*args, *given], list(dys), flat=True)
             return grads[: len(args)], grads[len(args) :]
 
         def grad_without(*dys: Any) -> Any:

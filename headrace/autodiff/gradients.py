@@ -76,8 +76,15 @@ def gradients_between(
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
     source: Any = None,
+    flat: bool = False,
 ) -> list[Any]:
-    """Is `gradients`, with the graph that `ys` and `xs` are of where new nodes go to another (a loop body's)."""
+    """Is `gradients`, with more to say where its nodes go.
+
+    Args:
+      ys, xs, grad_ys, name, colocate, gate, aggregation_method, stop_gradients, unconnected_gradients: As there.
+      source: The graph that `ys` and `xs` are of, where new nodes go to another (a loop body's).
+      flat: Puts nodes into no scopes, and takes `grad_ys` as they are: what a GradientTape does.
+    """
     if source is None:
         source = get_default_graph()
     try:
@@ -87,15 +94,23 @@ def gradients_between(
     ys, xs = _as_list(ys), [_handle(x) for x in _as_list(xs)]
     stops = [] if stop_gradients is None else _as_list(stop_gradients)
     grad_ys = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
-    with name_scope(name, "gradients", [*ys, *xs, *stops, *grad_ys]) as scope:
+    scopes = (
+        contextlib.nullcontext("") if flat else name_scope(name, "gradients", [*ys, *xs, *stops, *grad_ys])
+    )
+    with scopes as scope:
         ys = _convert(ys, "y")
         xs = _convert(xs, "x", as_ref=True)
         stops = _convert(stops, None)
-        grad_ys = _default_gradients(grad_ys, ys, colocate)
+        if flat:
+            grad_ys = [
+                _ones_like(y) if g is None else g for g, y in zip(_convert(grad_ys, None), ys, strict=True)
+            ]
+        else:
+            grad_ys = _default_gradients(grad_ys, ys, colocate)
         method = check_method(aggregation_method)
         if source._before_gradients is not None:
             source._before_gradients(source, ys, xs)
-        pass_ = _BackwardPass(ys, xs, stops, source, scope, colocate, gate, method)
+        pass_ = _BackwardPass(ys, xs, stops, source, scope, colocate, gate, method, flat)
         with held_back():
             pass_.run(ys, grad_ys)
     return [pass_.result(x, unconnected) for x in xs]
@@ -165,6 +180,12 @@ def _default_gradients(grad_ys: list[Any], ys: list[Tensor], colocate: bool) -> 
     return out
 
 
+def _ones_like(y: Tensor) -> Tensor:
+    dims = y._dims
+    known = dims is not None and None not in dims
+    return NAMES["ones"](list(dims) if known and dims is not None else nodes.shape_of(y), y.dtype.base_dtype)  # type: ignore[no-any-return]
+
+
 def _check_given(grad: Any, y: Tensor) -> None:
     mine, its = grad.dtype.base_dtype, y.dtype.base_dtype
     if its.is_floating or its.is_integer:
@@ -211,8 +232,10 @@ class _BackwardPass:
         colocate: bool,
         gate: bool,
         method: int,
+        flat: bool,
     ):
         self.scope, self.colocate, self.gate, self.method = scope, colocate, gate, method
+        self.flat = flat
         self.to_ops = list(dict.fromkeys(y.op for y in ys))
         from_ops = [x.op for x in xs]
         self.paths = Paths([y.op for y in ys], from_ops, [t.op for t in stops], set(xs), source)
@@ -280,7 +303,8 @@ class _BackwardPass:
                 outs[i] = zeros_outside_loop(op._outputs[i])
         graph = get_default_graph()
         old = graph._name_stack
-        graph._name_stack = graph._enter_name_scope(op._name + "_grad")
+        if not self.flat:
+            graph._name_stack = graph._enter_name_scope(op._name + "_grad")
         try:
             result = function(op, *outs)
             grads = list(result) if isinstance(result, (list, tuple)) else [result]
@@ -344,7 +368,8 @@ def zeros_like_outside(tensor: Tensor) -> Tensor:
     dtype, shape = handle[0] if handle else (dtypes.float32, None)
     # Behind a function's placeholder, or a loop, the variable's shape is asked for when the graph runs.
     if shape is not None and None not in shape and tensor._op.type == "VarHandleOp":
-        dims: Any = constant_node(list(shape), dtypes.int32)
-    else:
-        dims = raw.VariableShape(tensor)
-    return nodes.zeros(dims, dtype)
+        return nodes.zeros(constant_node(list(shape), dtypes.int32), dtype)
+    zeros = nodes.zeros(raw.VariableShape(tensor), dtype)
+    # TensorFlow does not look into it for the zeros' shape.
+    zeros._dims = None if zeros._dims is None else (None,) * len(zeros._dims)
+    return zeros

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from headrace.autodiff.gradients import UnconnectedGradients, gradients, zeros_like_outside
+from headrace.autodiff.gradients import UnconnectedGradients, gradients_between, zeros_like_outside
 from headrace.autodiff.paths import is_trainable
 from headrace.export import NAMES, export
 from headrace.graph import GraphKeys, Operation, Tensor, get_default_graph
@@ -186,9 +186,8 @@ class GradientTape:
             if is_trainable(t) and (t in ys or self._watches(x) or self._leads_from_watched(t))
         ]
         if pairs and live:
-            results = gradients(
-                ys, [sources[i] for i in live], [g for _, g in pairs], stop_gradients=self._border(ys)
-            )
+            xs, given = [sources[i] for i in live], [g for _, g in pairs]
+            results = gradients_between(ys, xs, given, stop_gradients=self._border(ys), flat=True)
             for i, g in zip(live, results, strict=True):
                 found[i] = g
         if unconnected is UnconnectedGradients.ZERO:

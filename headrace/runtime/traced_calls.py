@@ -53,7 +53,7 @@ def inline(trace: Any, function: Function, operands: Sequence[Any]) -> list[Any]
         for op in function.body:
             if op.type == "Const":
                 env[op._outputs[0]] = np.asarray(op.attrs["value"])
-            elif op.type == "FakeParam":
+            elif op.type in ("FakeParam", "OptionalNone"):
                 env[op._outputs[0]] = UNUSED
             else:
                 ops.append(op)

@@ -284,6 +284,8 @@ def facts(graph, canonical):
             value = node_def.attr[key]
             if value.HasField("func"):
                 out[key] = number(value.func.name)
+            elif value.list.func:
+                out[key] = [number(f.name) for f in value.list.func]
             elif key not in ("_class", "_num_original_outputs"):
                 out[key] = canonical.attr_value(value)
         return out

@@ -1,7 +1,9 @@
 """The gradient of If and Case: a choice between the gradients of the branches.
 
-What a gradient needs of its branch's inside becomes a further output of the forward node. The other branches give a
-FakeParam in its place, as TensorFlow does where XLA compiles the graph.
+What a gradient needs of its branch's inside becomes a further output of the forward node. After
+`tf.enable_control_flow_v2()`, and in functions, it comes in an Optional, as in TensorFlow; branches that need less than
+others give an empty one. Elsewhere, where nodes are not TensorFlow's in any case, it comes as it is: other branches
+give a FakeParam in its place, as TensorFlow does where XLA compiles the graph.
 """
 
 from __future__ import annotations
@@ -12,10 +14,19 @@ from headrace.autodiff import gradients_between
 from headrace.autodiff.gradients import zeros_like_outside
 from headrace.autodiff.paths import carries_gradient, is_trainable
 from headrace.graph import Operation, Tensor, get_default_graph
+from headrace.graph.automatic_control import AutomaticControl
 from headrace.graph.func_graph import FuncGraph, Function
 from headrace.opdef import convert_to_tensor, raw
-from headrace.opdef.bodies import add_function, branches_node, common_shapes, function_name, identities
+from headrace.opdef.bodies import (
+    add_function,
+    branches_node,
+    common_shapes,
+    finish_in_order,
+    function_name,
+    identities,
+)
 from headrace.opdef.functions import arguments_of, called_functions
+from headrace.ops.flow.toggles import numbered
 
 
 class GradientBody(FuncGraph):
@@ -23,12 +34,16 @@ class GradientBody(FuncGraph):
 
     Attributes:
       forward: The function that it is the gradient of.
-      needed: Tensors of the forward body that are used here, each with the placeholder that stands for it.
+      needed: Tensors of the forward body that are used here, each with the tensor that stands for it.
+      left: What the forward node has to give out beside its outputs, tensors of the forward body.
+      wraps: Whether it comes in Optionals.
     """
 
-    def __init__(self, name: str, forward: Function, operation: Operation):
+    def __init__(self, name: str, forward: Function, operation: Operation, wraps: bool):
         super().__init__(name)
         self.forward = forward
+        self.wraps = wraps
+        self.left: list[Tensor] = []
         self.operation = operation
         self.needed: dict[Tensor, Tensor] = {}
         arguments = arguments_of(operation, forward)
@@ -39,22 +54,58 @@ class GradientBody(FuncGraph):
         """Returns the tensor of this graph that stands for one of an outer graph or of the forward body."""
         if tensor._op._graph is not self.forward.graph or tensor._op._graph is self.outer_graph:
             return super().capture(tensor, name)
-        outside = self._arguments.get(tensor)
+        first, second = (self._known, self._arguments) if self.wraps else (self._arguments, self._known)
+        outside = first.get(tensor)
         if outside is None:
-            outside = self._known.get(tensor)
+            outside = second.get(tensor)
         if outside is not None:
             return super().capture(outside, name or tensor._op._name)
         found = self.needed.get(tensor)
         if found is None:
             op = tensor._op
-            if op.type == "Const":
+            if self.wraps:
+                found = self._unwrapped(tensor, name or op._name)
+            elif op.type == "Const":
                 with self.as_default():
                     found = raw.Const(value=op.attrs["value"], dtype=op.attrs["dtype"], name=op._name)
             else:
-                found = self.add_input(tensor, name or op._name)
-                self._captures[tensor] = found
+                found = self._leave(tensor, tensor, name or op._name)
             self.needed[tensor] = found
         return found
+
+    def _in_outer(self, tensor: Tensor, name: str) -> Tensor:
+        # The node that calls the function captures, in the order of its inputs.
+        return tensor if self.wraps else super()._in_outer(tensor, name)
+
+    def _leave(self, left: Tensor, like: Tensor, name: str) -> Tensor:
+        inner = self.add_input(like, name)
+        self.left.append(left)
+        self._captures[left] = inner
+        return inner
+
+    def _unwrapped(self, tensor: Tensor, name: str) -> Tensor:
+        """Returns what comes out of the Optional that the forward body puts a tensor into."""
+        wrapped = self._wrapped(tensor)
+        outside = self._known.get(wrapped)
+        if outside is not None:
+            optional = super().capture(outside, name)
+        else:
+            optional = self._leave(wrapped, wrapped, name)
+        with self.as_default():
+            value: Tensor = raw.OptionalGetValue(
+                optional, output_types=[tensor._dtype.base_dtype], output_shapes=[tensor._dims]
+            )[0]
+        value._handle_data = tensor._handle_data
+        return value
+
+    def _wrapped(self, tensor: Tensor) -> Tensor:
+        for op in tensor._consumers:
+            if op.type == "OptionalFromValue" and op._outputs[0] in self._known:
+                return op._outputs[0]
+        graph = self.forward.graph
+        with graph.as_default(), graph.name_scope(None), graph.control_dependencies(None):
+            wrapped: Tensor = raw.OptionalFromValue([tensor])
+        return wrapped
 
     def connect(self, outputs: dict[Tensor, Tensor]) -> None:
         """Says which output of the forward node each needed tensor comes out of."""
@@ -63,19 +114,19 @@ class GradientBody(FuncGraph):
             for outer, inner in self._captures.items()
         }
 
-    def missing(self) -> list[Tensor]:
-        """Returns the needed tensors that the forward node does not give."""
-        return [t for t in self.needed if t in self._captures]
-
 
 def branch_gradient(operation: Operation, grads: Any) -> list[Any]:
     """Returns the gradients of the inputs of an If, Case or call node."""
     functions = called_functions(operation)
     arguments = arguments_of(operation, functions[0])
-    targets = [i for i, t in enumerate(arguments) if carries_gradient(t)]
-    dense = [None if g is None else convert_to_tensor(g) for g in grads]
     graph = get_default_graph()
-    bodies = [_body(operation, f, function_name(graph, f.name, "grad"), dense, targets) for f in functions]
+    wraps = not numbered(graph)
+    # Functions can't return nothing: what has no gradient has zeros in TensorFlow.
+    targets = [i for i, t in enumerate(arguments) if wraps or carries_gradient(t)]
+    dense = [None if g is None else convert_to_tensor(g) for g in grads]
+    bodies = [
+        _body(operation, f, function_name(graph, f.name, "grad"), dense, targets, wraps) for f in functions
+    ]
     extend_outputs(operation, functions, bodies)
 
     def make(stateful: bool, inputs: list[Tensor], branches: list[Any]) -> Operation:
@@ -85,7 +136,7 @@ def branch_gradient(operation: Operation, grads: Any) -> list[Any]:
         }
         if operation.type == "Case":
             attrs.update(branches=branches, output_shapes=common_shapes(bodies))
-            return raw.Case.node(operation.inputs[0], inputs, **attrs)  # type: ignore[no-any-return]
+            return raw.Case.node(operation.inputs[0], inputs, name="gradient", **attrs)  # type: ignore[no-any-return]
         if operation.type in ("If", "StatelessIf"):
             attrs.update(
                 then_branch=branches[0], else_branch=branches[1], output_shapes=common_shapes(bodies)
@@ -106,9 +157,10 @@ def branch_gradient(operation: Operation, grads: Any) -> list[Any]:
 
 
 def _body(
-    operation: Operation, function: Function, name: str, grads: list[Any], targets: list[int]
+    operation: Operation, function: Function, name: str, grads: list[Any], targets: list[int], wraps: bool
 ) -> GradientBody:
-    body = GradientBody(name, function, operation)
+    body = GradientBody(name, function, operation, wraps)
+    automatic = AutomaticControl(body) if wraps else None
     with body.as_default():
         pairs = [
             (y, g) for y, g in zip(function.outputs, grads, strict=True) if g is not None and is_trainable(y)
@@ -118,25 +170,21 @@ def _body(
         if pairs and xs:
             ys, given = zip(*pairs, strict=True)
             found = gradients_between(list(ys), xs, list(given), source=function.graph)
-        for x, g in zip(xs, found, strict=True):
-            g = zeros_like_outside(x) if g is None else convert_to_tensor(g)
-            body.outputs.append(raw.Identity(body.capture(g)))
+        out = [
+            zeros_like_outside(x) if g is None else convert_to_tensor(g)
+            for x, g in zip(xs, found, strict=True)
+        ]
+        body.outputs = [raw.Identity(body.capture(g)) for g in out]
+        if automatic is not None:
+            finish_in_order(body, automatic)
     return body
 
 
 def extend_outputs(operation: Operation, functions: list[Function], bodies: list[GradientBody]) -> None:
     """Has a forward node give out what the gradients of its branches need."""
-    new: list[Tensor] = []
-    outputs: list[list[Tensor]] = [list(f.outputs) for f in functions]
-    for i, body in enumerate(bodies):
-        for t in body.missing():
-            new.append(t)
-            for k, f in enumerate(functions):
-                if k == i or f.graph is functions[i].graph:
-                    outputs[k].append(t)
-                else:
-                    with f.graph.as_default(), f.graph.name_scope(None), f.graph.control_dependencies(None):
-                        outputs[k].append(raw.FakeParam(dtype=t.dtype.base_dtype, shape=t._dims))
+    new, outputs, places = (
+        _wrapped_outputs(functions, bodies) if bodies[0].wraps else _outputs(functions, bodies)
+    )
     if not new:
         return
     graph = operation.graph
@@ -157,6 +205,41 @@ def extend_outputs(operation: Operation, functions: list[Function], bodies: list
         elif key == "branches":
             attrs[key] = tuple(references[each.name] for each in value)
     graph._version_changed()
-    given = dict(zip(new, operation.outputs[first:], strict=True))
+    for t, source in zip(operation.outputs[first:], new, strict=True):
+        t._handle_data = source._handle_data
     for body in bodies:
-        body.connect(given)
+        body.connect({t: operation.outputs[first + places[t]] for t in body.left})
+
+
+def _outputs(
+    functions: list[Function], bodies: list[GradientBody]
+) -> tuple[list[Tensor], list[list[Tensor]], dict[Tensor, int]]:
+    """Returns what a forward node gives out further: one tensor for each output, all outputs of each function, and
+    which of the further outputs a tensor is."""
+    new: list[Tensor] = []
+    outputs: list[list[Tensor]] = [list(f.outputs) for f in functions]
+    for i, body in enumerate(bodies):
+        for t in body.left:
+            new.append(t)
+            for k, f in enumerate(functions):
+                if k == i or f.graph is functions[i].graph:
+                    outputs[k].append(t)
+                else:
+                    with f.graph.as_default(), f.graph.name_scope(None), f.graph.control_dependencies(None):
+                        outputs[k].append(raw.FakeParam(dtype=t.dtype.base_dtype, shape=t._dims))
+    return new, outputs, {t: i for i, t in enumerate(new)}
+
+
+def _wrapped_outputs(
+    functions: list[Function], bodies: list[GradientBody]
+) -> tuple[list[Tensor], list[list[Tensor]], dict[Tensor, int]]:
+    """Returns the same as `_outputs` for Optionals, of which branches may share outputs."""
+    most = max(len(body.left) for body in bodies)
+    outputs: list[list[Tensor]] = []
+    for f, body in zip(functions, bodies, strict=True):
+        more = list(body.left)
+        with f.graph.as_default(), f.graph.name_scope(None), f.graph.control_dependencies(None):
+            more += [raw.OptionalNone() for _ in range(most - len(more))]
+        outputs.append([*f.outputs, *more])
+    places = {t: i for body in bodies for i, t in enumerate(body.left)}
+    return outputs[0][len(functions[0].outputs) :], outputs, places

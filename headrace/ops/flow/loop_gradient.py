@@ -9,11 +9,13 @@ from headrace.autodiff import gradients_between
 from headrace.autodiff.gradients import zeros_like_outside
 from headrace.autodiff.paths import carries_gradient, is_trainable
 from headrace.graph import Operation, Tensor, get_default_graph
+from headrace.graph.automatic_control import AutomaticControl
 from headrace.graph.func_graph import FuncGraph, Function
 from headrace.opdef import constant_node, convert_to_tensor, raw
-from headrace.opdef.bodies import add_function, function_name, identities
+from headrace.opdef.bodies import add_function, finish_in_order, function_name, identities
 from headrace.opdef.element_shapes import as_operand
 from headrace.opdef.functions import called_functions
+from headrace.ops.flow.toggles import numbered
 
 _FIRST = 3  # a gradient loop's own variables: its counter, the forward loop's maximum, how often that ran
 
@@ -28,9 +30,10 @@ class LoopGradientBody(FuncGraph):
         off it, what was taken off).
     """
 
-    def __init__(self, name: str, forward: Function, operation: Operation):
+    def __init__(self, name: str, forward: Function, operation: Operation, stacks: Stacks):
         super().__init__(name)
         self.forward = forward
+        self._stacks = stacks
         self.taken: dict[Tensor, Tensor] = {}
         self.stacked: dict[Tensor, tuple[Tensor, Tensor]] = {}
         self._constants: dict[Tensor, Tensor] = {}
@@ -59,6 +62,7 @@ class LoopGradientBody(FuncGraph):
                     self._constants[tensor] = raw.Const(value=value, dtype=dtype, name="Const")
             return self._constants[tensor]
         if tensor not in self.stacked:
+            self._stacks.leave(tensor)
             before = self.placeholder(dtypes.variant, (), name)
             before._handle_data = ((tensor._dtype.base_dtype, tensor._dims),)
             self.taken[before] = tensor
@@ -104,8 +108,11 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
         zeros_like_outside(operation.outputs[i]) if grads[i] is None else convert_to_tensor(grads[i])
         for i in targets
     ]
+    counter = constant_node(0, dtypes.int32, name="grad_counter")
     names = [function_name(graph, work.name, "grad"), function_name(graph, test.name, "grad")]
-    body = LoopGradientBody(names[0], work, operation)
+    stacks = Stacks(operation, test, work)
+    body = LoopGradientBody(names[0], work, operation, stacks)
+    automatic = None if numbered(graph) else AutomaticControl(body)
     with body.as_default():
         first = [body.placeholder(dtypes.int32, (), "Placeholder") for _ in range(_FIRST)]
         given = [_placeholder_for(body, operation, i, dy) for i, dy in zip(targets, dys, strict=True)]
@@ -118,13 +125,14 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
         ]
         out = [body.capture(g) for g in out]
         body.outputs = [_same(t) for t in (first[0] + 1, *first[1:], *out)]
+        if automatic is not None:
+            finish_in_order(body, automatic)
     body.outputs += body.handed_on()
     body.inputs = [*first, *given, *body.taken]
-    counter = constant_node(0, dtypes.int32, name="grad_counter")
-    stacks = _leave_stacks(operation, test, work, list(body.stacked))
+    found = stacks.finish()
     # The count is an output of the forward loop: how often its body ran.
     start = [counter, operation.inputs[1], operation.outputs[0], *dys]
-    start += [stacks.get(source, source) for source in body.taken.values()]
+    start += [found.get(source, source) for source in body.taken.values()]
     body._captures = {}
     condition = FuncGraph(names[1])
     with condition.as_default():
@@ -178,59 +186,77 @@ def _loop(operation: Operation, condition: FuncGraph, body: FuncGraph, start: li
 # -- what the forward loop leaves ----------------------------------------------------------------------------
 
 
-def _leave_stacks(
-    operation: Operation, test: Function, work: Function, tensors: list[Tensor]
-) -> dict[Tensor, Tensor]:
-    """Has a forward loop put tensors of its body on stacks; returns the stacks as they are at its end."""
-    stacks: dict[Tensor, Tensor] = {}
-    for t in tensors:
+class Stacks:
+    """The stacks that a forward loop puts tensors of its body on.
+
+    Args:
+      operation: The loop.
+      test: The function of its condition.
+      work: The function of its body.
+    """
+
+    def __init__(self, operation: Operation, test: Function, work: Function):
+        self._operation, self._test, self._work = operation, test, work
+        self._found: dict[Tensor, Tensor] = {}
+        self._empty: list[Tensor] = []
+        self._new: list[Tensor] = []
+        self._test_inputs, self._work_inputs = list(test.inputs), list(work.inputs)
+        self._work_outputs = list(work.outputs)
+        self._names: dict[Any, str] | None = None
+
+    def leave(self, t: Tensor) -> None:
+        """Has the loop put a tensor on a stack."""
+        operation, work = self._operation, self._work
         at = _stack_of(t, work)
         if at is not None:
-            stacks[t] = operation.outputs[at]
-    tensors = [t for t in tensors if t not in stacks]
-    if not tensors:
-        return stacks
-    graph = operation.graph
-    inner: FuncGraph = work.graph
-    names = _names_in(work)
-    empty: list[Tensor] = []
-    test_inputs, work_inputs, work_outputs = list(test.inputs), list(work.inputs), list(work.outputs)
-    for t in tensors:
+            self._found[t] = operation.outputs[at]
+            return
+        if self._names is None:
+            self._names = _names_in(work)
+        names, graph = self._names, operation.graph
+        inner: FuncGraph = work.graph
         dtype = t._dtype.base_dtype
         key = t if t in names else t._op
         name = f"{names.get(key, t._op._name)}_{0 if key is t else t._value_index}/accumulator"
         with graph.as_default(), graph.control_dependencies(None):
-            empty.append(
-                raw.EmptyTensorList(as_operand(t._dims), operation.inputs[1], element_dtype=dtype, name=name)
+            empty = raw.EmptyTensorList(
+                as_operand(t._dims), operation.inputs[1], element_dtype=dtype, name=name
             )
-        held = empty[-1]._handle_data
-        test_inputs.append(test.graph.placeholder(dtypes.variant, (), empty[-1]._op._name))
-        stack = inner.placeholder(dtypes.variant, (), empty[-1]._op._name)
-        stack._handle_data = test_inputs[-1]._handle_data = held
-        work_inputs.append(stack)
+        self._empty.append(empty)
+        self._test_inputs.append(self._test.graph.placeholder(dtypes.variant, (), empty._op._name))
+        stack = inner.placeholder(dtypes.variant, (), empty._op._name)
+        stack._handle_data = self._test_inputs[-1]._handle_data = empty._handle_data
+        self._work_inputs.append(stack)
         with inner.as_default(), inner.name_scope(None), inner.control_dependencies(None):
-            work_outputs.append(raw.TensorListPushBack(stack, t))
-    attrs = operation.attrs
-    # The node's functions change with its inputs; the old ones stay for other nodes that may call them.
-    test_name = function_name(graph, test.name, "rewritten")
-    attrs["cond"] = add_function(graph, test.graph, test.outputs, test_name, test_inputs)
-    work_name = function_name(graph, work.name, "rewritten")
-    attrs["body"] = add_function(graph, work.graph, work_outputs, work_name, work_inputs)
-    attrs["T"] = (*attrs["T"], *[dtypes.variant] * len(empty))
-    if attrs["output_shapes"]:
-        attrs["output_shapes"] = (*attrs["output_shapes"], *[()] * len(empty))
-    if "_num_original_outputs" in attrs:
-        attrs["_num_original_outputs"] += len(empty)
-    operation._inputs = (*operation._inputs, *empty)
-    for t in empty:
-        t._consumers.append(operation)
-    last = len(operation.outputs)
-    operation._add_outputs([dtypes.variant] * len(empty), [()] * len(empty))
-    graph._version_changed()
-    for t, list_before, list_after in zip(tensors, empty, operation.outputs[last:], strict=True):
-        list_after._handle_data = list_before._handle_data
-        stacks[t] = list_after
-    return stacks
+            self._work_outputs.append(raw.TensorListPushBack(stack, t))
+        self._new.append(t)
+
+    def finish(self) -> dict[Tensor, Tensor]:
+        """Gives the loop the stacks as further variables; returns them as they are at its end."""
+        operation, test, work, empty = self._operation, self._test, self._work, self._empty
+        if not empty:
+            return self._found
+        graph, attrs = operation.graph, operation.attrs
+        # The node's functions change with its inputs; the old ones stay for other nodes that may call them.
+        test_name = function_name(graph, test.name, "rewritten")
+        attrs["cond"] = add_function(graph, test.graph, test.outputs, test_name, self._test_inputs)
+        work_name = function_name(graph, work.name, "rewritten")
+        attrs["body"] = add_function(graph, work.graph, self._work_outputs, work_name, self._work_inputs)
+        attrs["T"] = (*attrs["T"], *[dtypes.variant] * len(empty))
+        if attrs["output_shapes"]:
+            attrs["output_shapes"] = (*attrs["output_shapes"], *[()] * len(empty))
+        if "_num_original_outputs" in attrs:
+            attrs["_num_original_outputs"] += len(empty)
+        operation._inputs = (*operation._inputs, *empty)
+        for t in empty:
+            t._consumers.append(operation)
+        last = len(operation.outputs)
+        operation._add_outputs([dtypes.variant] * len(empty), [()] * len(empty))
+        graph._version_changed()
+        for t, before, after in zip(self._new, empty, operation.outputs[last:], strict=True):
+            after._handle_data = before._handle_data
+            self._found[t] = after
+        return self._found
 
 
 def _stack_of(tensor: Tensor, work: Function) -> int | None:

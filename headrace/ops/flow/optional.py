@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace import errors, shapes
+from headrace import dtypes, errors, shapes
+from headrace.dtypes import as_dtype
 from headrace.opdef import op, raw
+from headrace.resources.stacked_list import StackedList
+from headrace.resources.tensor_list import TensorList
 
 
 class Optional:
@@ -44,6 +47,19 @@ OptionalFromValue = op("""
 """, shape=shapes.scalar, host=lambda components: Optional(tuple(components)))  # fmt: skip
 
 
+# In a compiled step an optional is a list of the one tensor that it holds, or the list that it holds.
+
+
+@OptionalFromValue.lower(lists=True)
+def optional_from_value_lower(components):
+    if len(components) != 1:
+        raise NotImplementedError("an optional of several tensors")
+    (value,) = components
+    if isinstance(value, StackedList):
+        return value
+    return StackedList(as_dtype(value.dtype), value[None], 1, None, tuple(value.shape))
+
+
 @OptionalFromValue.grad
 def optional_from_value_grad(op, dy):
     types = [t.dtype.base_dtype for t in op.inputs]
@@ -55,6 +71,13 @@ OptionalNone = op("""
 
     Gives an optional that holds nothing.
 """, shape=shapes.scalar, host=Optional)  # fmt: skip
+
+
+@OptionalNone.lower(lists=True)
+def optional_none_lower():
+    # In a branch, what nobody looks at is made like what other branches give in its place.
+    raise NotImplementedError("an empty optional outside a branch")
+
 
 OptionalHasValue = op("""
     OptionalHasValue(optional: variant) -> (has_value: bool)
@@ -83,11 +106,27 @@ def optional_get_value_shape(optional, *, output_shapes):
 
 
 @OptionalGetValue.host
-def optional_get_value(optional):
-    components = held(optional).components
+def optional_get_value(optional, *, output_types):
+    components = _held_or_list(optional, output_types).components
     if components is None:
         raise errors.InvalidArgumentError(None, None, "The given optional does not have a value.")
     return list(components)
+
+
+def _held_or_list(value, types):
+    """Returns the Optional that a variant holds, where a compiled step gave a list in its place too."""
+    if type(value) is np.ndarray and value.shape == ():
+        value = value.item()
+    if isinstance(value, TensorList) and len(types) == 1:
+        return Optional((value,) if types[0] is dtypes.variant else (value.items[0],))
+    return held(value)
+
+
+@OptionalGetValue.lower(lists=True)
+def optional_get_value_lower(optional, *, output_types):
+    if len(output_types) != 1:
+        raise NotImplementedError("an optional of several tensors")
+    return [optional if output_types[0] is dtypes.variant else optional.get(0)]
 
 
 @OptionalGetValue.grad

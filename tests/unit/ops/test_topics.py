@@ -78,6 +78,7 @@ def difference(got, want, exact):
     return f"at {list(at)} {a[at]!r} where TensorFlow gives {b[at]!r}"
 
 
+@pytest.mark.usefixtures("functional_control_flow")  # as when they were recorded
 @pytest.mark.parametrize(("topic", "i", "mark", "source"), CASES)
 def test_call(topic, i, mark, source):
     want = facts(topic)[i]
