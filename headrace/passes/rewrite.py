@@ -75,25 +75,23 @@ class Table:
 class Rules:
     """Some tables together.
 
-    Attributes:
-      by_kind: Op -> the patterns that look at its nodes, those of each glance, for the ops that have been met; None for
-        an op that none looks at.
-
     Args:
       tables: The tables, in the order in which their patterns are tried.
     """
 
     def __init__(self, tables: Sequence[Table]):
         self._patterns = [(p, p.types.split()) for table in tables for p in table.patterns]
-        self.by_kind: dict[Any, list[tuple[Pattern, ...]] | None] = {}
+        self._by_kind: dict[Any, list[tuple[Pattern, ...]]] = {}
 
-    def meet(self, kind: Any) -> list[tuple[Pattern, ...]] | None:
-        """Returns what `by_kind` says of an op."""
-        computes = _only_computes(kind)
-        found = [p for p, types in self._patterns if kind.name in types or (computes and types == ["*"])]
-        glances = [tuple([p for p in found if p.glance == g]) for g in (ANY, ONE_KNOWN, ALL_KNOWN, AGAIN)]
-        self.by_kind[kind] = glances if found else None
-        return self.by_kind[kind]
+    def of(self, kind: Any) -> list[tuple[Pattern, ...]]:
+        """Returns the patterns that look at an op's nodes, those of each glance."""
+        found = self._by_kind.get(kind)
+        if found is None:
+            computes = _only_computes(kind)
+            mine = [p for p, types in self._patterns if kind.name in types or (computes and types == ["*"])]
+            found = [tuple([p for p in mine if p.glance == g]) for g in (ANY, ONE_KNOWN, ALL_KNOWN, AGAIN)]
+            self._by_kind[kind] = found
+        return found
 
 
 @dataclass
@@ -118,6 +116,7 @@ class Rewriter:
       most_bytes: The size of the largest constant that may be made.
       known: The constants so far, each with its value if that is one number, else with None.
       twins: The earlier nodes that may be equal to the one that is looked at, for patterns that glance `AGAIN`.
+      computed: For what is computed from constants, so that it is computed once.
 
     Args:
       ops: The nodes, in an order in which they can run.
@@ -153,15 +152,15 @@ class Rewriter:
         self._uses: Counter[Tensor] | None = None
         self.known: dict[Tensor, Any] = {}
         self._counts: Counter[str] = Counter()
-        self.twins: list[Operation] = []
+        self.twins: tuple[Operation, ...] = ()
+        self.computed: dict[Any, tuple[Operation, list[Tensor]]] = {}
 
     def run(self, rules: Rules) -> Rewritten:
         """Rewrites the nodes."""
         ops, late, values, stays, known = self._ops, self._late, self._values, self._stays, self.known
         constants = known.keys()
-        by_kind, meet = rules.by_kind, rules.meet
-        first: dict[Any, Operation] = {}
-        others: dict[Any, list[Operation]] = {}
+        # Each op's patterns, and its nodes so far by their inputs without constants: one node or a tuple of several.
+        met: dict[Any, Any] = {}
         for op in self._before:
             inputs = late[op] if late and op in late else op._inputs
             if values:
@@ -170,35 +169,37 @@ class Rewriter:
                         inputs = late[op] = tuple([values.get(t, t) for t in inputs])
                         break
             kind = op.kind
-            glances = by_kind[kind] if kind in by_kind else meet(kind)
-            if glances is None or op._control_inputs or op._control_outputs or op in stays:
+            found = met.get(kind)
+            if found is None:
+                found = met[kind] = *rules.of(kind), {}
+            patterns, one_known, all_known, again, nodes = found
+            looks = patterns or one_known or all_known or again
+            if not looks or op._control_inputs or op._control_outputs or op in stays:
                 if op.type == "Const" and op._outputs[0] not in self._fed:
                     self._know(op._outputs[0])
                 ops.append(op)
                 continue
-            patterns, one_known, all_known, again = glances
             rest = inputs
             if not constants.isdisjoint(inputs):
                 rest = tuple([t for t in inputs if t not in known])
                 patterns += one_known if rest else all_known + one_known
-            key: Any = None
+            twins: Any = op
             if again and rest:
-                key = kind, rest
-                twin = first.setdefault(key, op)
-                if twin is op:
-                    key = None
-                else:
+                twins = nodes.setdefault(rest, op)
+                if twins is not op:
+                    self.twins = twins if type(twins) is tuple else (twins,)
                     patterns += again
-                    self.twins = [twin, *others.get(key, ())]
             for pattern in patterns:
-                found = pattern.rewrite(op, inputs, self)
-                if found is not None and self._replace(op, inputs, found):
+                new = pattern.rewrite(op, inputs, self)
+                if new is not None and self._replace(op, inputs, new):
                     self._counts[pattern.name] += 1
+                    if twins is op:
+                        nodes.pop(rest, None)
                     break
             else:
                 ops.append(op)
-                if key is not None and len(self.twins) < _MOST_TWINS:
-                    others.setdefault(key, []).append(op)
+                if twins is not op and len(self.twins) < _MOST_TWINS:
+                    nodes[rest] = *self.twins, op
         if not self._counts:
             return Rewritten(self._before, self._late, self._counts)
         return Rewritten(self._swept() if self._absorbed else ops, self._late, self._counts)
@@ -289,6 +290,20 @@ class Rewriter:
         op = self.add("Const", like, (), {"value": value, "dtype": dtype}, [dtype], [value.shape])
         self._know(op._outputs[0])
         return op._outputs[0]
+
+
+def have_same_attrs(one: Operation, other: Operation) -> bool:
+    """Whether two nodes of an op have the same attrs, marks included."""
+    a, b = one.attrs, other.attrs
+    if len(a) != len(b):
+        return False
+    for key, value in a.items():
+        its = b.get(key)
+        if isinstance(value, np.ndarray) or isinstance(its, np.ndarray):
+            return False
+        if value is not its and (type(value) is not type(its) or value != its):
+            return False
+    return True
 
 
 def _only_computes(kind: Any) -> bool:

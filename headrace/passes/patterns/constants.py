@@ -10,7 +10,7 @@ import numpy as np
 from headrace.dtypes import string
 from headrace.graph import Operation, Tensor
 from headrace.opdef.infer import group_operands
-from headrace.passes.rewrite import ALL_KNOWN, Inputs, Pattern, Rewriter, Table
+from headrace.passes.rewrite import ALL_KNOWN, Inputs, Pattern, Rewriter, Table, have_same_attrs
 
 # A result may be larger than what it follows from, but no larger than this; what fills large arrays is cheaper to run
 # than to keep.
@@ -25,6 +25,17 @@ def _computed(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
         if t._dtype is string:
             return None
     operands = [t._op.attrs["value"] for t in inputs]
+    # Gradients ask the same of the same few numbers for each node that they go through.
+    key: Any = None
+    if sum([v.nbytes for v in operands]) <= _SMALL:
+        key = (
+            op.kind,
+            op._device,
+            *[(t._dtype, v.shape, v.tobytes()) for t, v in zip(inputs, operands, strict=True)],
+        )
+        before = here.computed.get(key)
+        if before is not None and have_same_attrs(before[0], op):
+            return before[1]
     most = min(here.most_bytes, max(_SMALL, sum([v.nbytes for v in operands])))
     if any([_size(t) > most for t in op._outputs]):
         return None
@@ -44,7 +55,10 @@ def _computed(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
     for v, t in zip(results, op._outputs, strict=True):
         if v.dtype != t._dtype.storage:
             return None
-    return [here.const(op, v, t._dtype) for v, t in zip(results, op._outputs, strict=True)]
+    made = [here.const(op, v, t._dtype) for v, t in zip(results, op._outputs, strict=True)]
+    if key is not None:
+        here.computed[key] = op, made
+    return made
 
 
 def _size(t: Tensor) -> int:

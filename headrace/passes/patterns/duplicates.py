@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from headrace.dtypes import string
 from headrace.graph import Operation, Tensor
-from headrace.passes.rewrite import AGAIN, Inputs, Pattern, Rewriter, Table
+from headrace.passes.rewrite import AGAIN, Inputs, Pattern, Rewriter, Table, have_same_attrs
 
 _SMALL = 1 << 10  # bytes; comparing what is larger takes longer than it saves
 
@@ -19,7 +17,7 @@ def _equal_node(op: Operation, inputs: Inputs, here: Rewriter) -> Any:
             if a is not b and not _equal(a, b, here):
                 break
         else:
-            if twin._device == op._device and _same(twin.attrs, op.attrs):
+            if twin._device == op._device and have_same_attrs(twin, op):
                 return twin._outputs
     return None
 
@@ -36,18 +34,6 @@ def _equal(a: Tensor, b: Tensor, here: Rewriter) -> bool:
         return False
     x, y = a._op.attrs["value"], b._op.attrs["value"]
     return bool(x.nbytes <= _SMALL and x.shape == y.shape and x.tobytes() == y.tobytes())
-
-
-def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    if len(a) != len(b):
-        return False
-    for key, value in a.items():
-        other = b.get(key)
-        if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
-            return False
-        if value is not other and (type(value) is not type(other) or value != other):
-            return False
-    return True
 
 
 def _random(tf: Any, x: Any) -> Any:
