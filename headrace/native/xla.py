@@ -10,6 +10,7 @@ from headrace.lazy import jax
 
 TARGETS = (
     "headrace_max_pool_gradient",
+    "headrace_philox_blocks",
     "headrace_product",
     "headrace_convolution",
     "headrace_convolution_input_gradient",

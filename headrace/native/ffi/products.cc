@@ -8,6 +8,10 @@
 #include <memory>
 #include <new>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace headrace {
 namespace {
 
@@ -41,6 +45,20 @@ float* allocate(int64_t count) {
   float* p = static_cast<float*>(std::aligned_alloc(64, bytes));
   if (p == nullptr) throw std::bad_alloc();
   return p;
+}
+
+// Memory in large pages, where there are some: scattered small ones may fall on the same places of the second level's
+// cache, which costs a quarter of the speed for as long as a thread lives.
+float* allocate_in_one_piece(int64_t count) {
+#if defined(MADV_HUGEPAGE)
+  constexpr size_t kPage = 2 << 20;
+  const size_t bytes = (static_cast<size_t>(count) * sizeof(float) + kPage - 1) / kPage * kPage;
+  if (void* p = std::aligned_alloc(kPage, bytes)) {
+    madvise(p, bytes, MADV_HUGEPAGE);
+    return static_cast<float*>(p);
+  }
+#endif
+  return allocate(count);
 }
 
 // What things take, in multiplications of one number by another.
@@ -91,7 +109,7 @@ float* thread_scratch(int64_t count) {
   thread_local std::unique_ptr<float, Free> scratch;
   thread_local int64_t size = 0;
   if (size < count) {
-    scratch.reset(allocate(count));
+    scratch.reset(allocate_in_one_piece(count));
     size = count;
   }
   return scratch.get();

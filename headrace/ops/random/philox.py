@@ -18,6 +18,7 @@ import numpy as np
 
 from headrace.lazy import lax
 from headrace.native import random as native
+from headrace.native import xla
 from headrace.shapes import to_text
 
 BLOCK_WORDS = 4
@@ -30,6 +31,9 @@ _KEY_SCHEDULE = np.array([[i * step & _LOW for step in _KEY_STEPS] for i in rang
 
 # The key with which the stateless ops turn a two-element seed, taken as a counter, into their own state.
 _SCRAMBLE_KEY = (0x3EC8F720, 0x02461E29)
+
+# Fewer blocks in a compiled program are not worth a call of the native library.
+_WORTH_A_CALL = 64
 
 # NumPy works through the stream in pieces whose temporaries stay in the level-two cache.
 _NUMPY_PIECE = 8192
@@ -105,6 +109,11 @@ def blocks(key: Any, counter: Any, count: int, xp: Any = np, stride: int = 1) ->
       stride: How far the counter moves from one returned block to the next.
     """
     if xp is not np:
+        if count >= _WORTH_A_CALL and xla.library() is not None:
+            stream = xp.asarray(key), xp.asarray(counter)
+            return xla.call(
+                "headrace_philox_blocks", (count, BLOCK_WORDS), np.uint32, *stream, stride=np.int64(stride)
+            )
         return blocks_at(key, counter, xp.arange(count, dtype=np.uint64) * np.uint64(stride), xp)
     made = native.philox_blocks(key, counter, count, stride)
     if made is not None:

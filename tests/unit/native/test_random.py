@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from headrace import dtypes, native
+from headrace.lazy import jax, jnp
 from headrace.ops.random import distributions, philox
 
 KEY = np.array([0x12345678, 0x9ABCDEF0], np.uint32)
@@ -34,6 +35,17 @@ def test_blocks_are_those_of_numpy(counter, stride, without, needs_library):
     for size in (0, 1, 63, 64, 65, 20_000):
         arguments = (KEY, np.array(counter, np.uint32), size, np, stride)
         assert np.array_equal(philox.blocks(*arguments), without(philox.blocks, *arguments))
+
+
+@pytest.mark.parametrize("stride", [1, 3, 256])
+@pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS)
+def test_blocks_of_compiled_programs_are_those_of_numpy(counter, stride, needs_library):
+    for size in (63, 64, 65, 4096, 20_000):
+        made = jax.jit(lambda key, counter, n=size: philox.blocks(key, counter, n, jnp, stride))
+        found = made.lower(KEY, np.array(counter, np.uint32)).compile()
+        assert ("headrace_philox_blocks" in found.as_text()) == (size >= 64)
+        expected = philox.blocks(KEY, np.array(counter, np.uint32), size, np, stride)
+        assert np.array_equal(found(KEY, np.array(counter, np.uint32)), expected)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
