@@ -5,11 +5,13 @@
 constexpr int64_t kColumns = kLanes * kVectors;  // of a tile
 constexpr int64_t kMostDeep = 512;               // terms that are added up before a tile is written,
 constexpr int64_t kDeep = 256;                   // and as many where there are many columns
+constexpr int64_t kWholeDeep = 320;              // or where the right operand is kept as a whole
 constexpr int64_t kFewColumns = 128;
-constexpr int64_t kRowStride = kMostDeep + 16;   // of packed rows: no power of two, which would share a part of the cache
+constexpr int64_t kFewTerms = 32;                // so few that looking ahead would take longer than multiplying
+constexpr int64_t kRowStride = kMostDeep + 16;   // of packed rows: no power of two; there is room behind
 constexpr int64_t kTurnedStride = kRows <= 8 ? 8 : 16;  // of packed columns
-constexpr int64_t kBlock = 128 * 1024;           // numbers of the right operand that are kept in the cache
-constexpr int64_t kPanels = 2;                   // tiles of rows that may be packed at once
+constexpr int64_t kBlock = 160 * 1024;           // numbers of the right operand that are kept in the cache
+constexpr int64_t kPanels = 4;                   // tiles of rows that may be packed at once
 constexpr int64_t kAhead = 8;                    // rows of the right operand that are fetched ahead
 constexpr int64_t kPanel = (kTurnedStride > kRows ? kTurnedStride : kRows) * kRowStride;  // numbers of a packed panel
 constexpr int64_t kScratch = kBlock + kPanels * kPanel;
@@ -28,23 +30,62 @@ HEADRACE_TARGET inline void clear(float* to, int64_t count) {
   if (i < count) store_some(to + i, V{}, count - i);
 }
 
+// As above, but whole registers are written: what lies behind is spoilt. A masked store is slower, and is not passed on
+// to a load that follows.
+HEADRACE_TARGET inline void copy_over(float* to, const float* from, int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store(to + i, load(from + i));
+  if (i < count) store(to + i, load_some(from + i, count - i));
+}
+
+HEADRACE_TARGET inline void clear_over(float* to, int64_t count) {
+  for (int64_t i = 0; i < count; i += kLanes) store(to + i, V{});
+}
+
+// Copies `rows` times `count` numbers, spoiling what lies behind each copy up to the end of a register.
+HEADRACE_TARGET inline void copy_rows(float* to, int64_t to_stride, const float* from, int64_t from_stride, int64_t rows,
+                                      int64_t count) {
+  if (count <= kLanes) {
+    for (int64_t i = 0; i < rows; ++i) store(to + i * to_stride, load_some(from + i * from_stride, count));
+  } else {
+    for (int64_t i = 0; i < rows; ++i) copy_over(to + i * to_stride, from + i * from_stride, count);
+  }
+}
+
 // -- the tile --------------------------------------------------------------------------------------------------
 
+// What will be needed after the tile and is fetched from memory while it is computed.
+struct Ahead {
+  const float* rows[16];  // of the next panel; or, where the left operand is turned, of both operands
+  int64_t steps[2];
+};
+
 using Tile = void (*)(int64_t deep, const float* left, const float* right, int64_t stride, float* const* rows,
-                      int64_t column, int64_t columns, bool add);
+                      int64_t column, int64_t columns, bool add, const Ahead& ahead);
 
 // Computes a tile of MR rows and NV registers of columns, of which `columns` numbers are written.
-template <int MR, int NV, int kRowStep, int kDeepStep>
+template <int MR, int NV, bool kTurned>
 HEADRACE_TARGET void tile(int64_t deep, const float* left, const float* right, int64_t stride, float* const* rows,
-                          int64_t column, int64_t columns, bool add) {
+                          int64_t column, int64_t columns, bool add, const Ahead& ahead) {
+  constexpr int64_t kRowStep = kTurned ? 1 : kRowStride, kDeepStep = kTurned ? kTurnedStride : 1;
   V sums[MR][NV];
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i) {
     prefetch(rows[i] + column);
+    if (NV * kLanes > 16) prefetch(rows[i] + column + 16);
 #pragma GCC unroll 2
     for (int j = 0; j < NV; ++j) sums[i][j] = V{};
   }
+  const float *next_left = ahead.rows[0], *next_right = ahead.rows[1];
   for (int64_t k = 0; k < deep; ++k) {
+    if (kTurned) {
+      prefetch(next_left);
+      prefetch(next_right);
+      next_left += ahead.steps[0];
+      next_right += ahead.steps[1];
+    } else {
+      prefetch(ahead.rows[k & 15] + (k & ~int64_t{15}));
+    }
     V b[NV];
 #pragma GCC unroll 2
     for (int j = 0; j < NV; ++j) {
@@ -86,22 +127,24 @@ HEADRACE_TARGET void tile(int64_t deep, const float* left, const float* right, i
   }
 }
 
-template <int NV, int kRowStep, int kDeepStep, int... MR>
+template <int NV, bool kTurned, int... MR>
 constexpr void fill(Tile* tiles, std::integer_sequence<int, MR...>) {
-  ((tiles[MR] = tile<MR + 1, NV, kRowStep, kDeepStep>), ...);
+  ((tiles[MR] = tile<MR + 1, NV, kTurned>), ...);
 }
 
 struct Tiles {
   Tile of[2][2][kRows];  // packed by rows or turned; one register of columns or two; rows - 1
   constexpr Tiles() : of() {
     using Rows = std::make_integer_sequence<int, kRows>;
-    fill<1, kRowStride, 1>(of[0][0], Rows());
-    fill<2, kRowStride, 1>(of[0][1], Rows());
-    fill<1, 1, kTurnedStride>(of[1][0], Rows());
-    fill<2, 1, kTurnedStride>(of[1][1], Rows());
+    fill<1, false>(of[0][0], Rows());
+    fill<2, false>(of[0][1], Rows());
+    fill<1, true>(of[1][0], Rows());
+    fill<2, true>(of[1][1], Rows());
   }
 };
 constexpr Tiles kTiles;
+
+inline int64_t pieces(int64_t size, int64_t most) { return (size + most - 1) / most; }
 
 // -- packing the left operand --------------------------------------------------------------------------------------
 
@@ -135,18 +178,27 @@ struct Run {
   int64_t at[3], offset, count;  // offset: the first one's, among those of this element of the window
 };
 
-inline Run run_of(const Patches& of, int64_t column, int64_t most) {
-  const int64_t length = of.run();
+inline Run run_of(const Patches& of, int64_t column) {
+  const int64_t length = of.run(), across = of.is_dense() ? 1 : of.window[2];
   int64_t index = column / length;
   Run run;
   run.offset = column % length;
-  run.count = length - run.offset < most ? length - run.offset : most;
-  const int64_t across = of.is_dense() ? 1 : of.window[2];
+  run.count = length - run.offset;
   run.at[2] = index % across;
   index /= across;
   run.at[1] = index % of.window[1];
   run.at[0] = index / of.window[1];
   return run;
+}
+
+inline void advance(Run& run, const Patches& of) {
+  run.offset = 0;
+  run.count = of.run();
+  if (++run.at[2] < (of.is_dense() ? 1 : of.window[2])) return;
+  run.at[2] = 0;
+  if (++run.at[1] < of.window[1]) return;
+  run.at[1] = 0;
+  ++run.at[0];
 }
 
 // Copies what of `count` numbers from `offset` on lies in a row of `width` numbers; the rest is zero.
@@ -167,22 +219,31 @@ HEADRACE_TARGET void pack_patches(const Left& left, int64_t first, int64_t count
   const bool dense = of.is_dense();
   const float* images[kRows];
   int64_t corners[kRows][3];
+  bool inside[kRows];  // whether the whole window is
   Place p = place_of(first, of.outputs);
   for (int64_t i = 0; i < count; ++i) {
     images[i] = left.data + p.image * image;
-    for (int a = 0; a < 3; ++a) corners[i][a] = p.at[a] * of.step[a] - of.before[a];
+    inside[i] = true;
+    for (int a = 0; a < 3; ++a) {
+      corners[i][a] = p.at[a] * of.step[a] - of.before[a];
+      inside[i] &= corners[i][a] >= 0 && corners[i][a] + (of.window[a] - 1) * of.dilation[a] < of.size[a];
+    }
     advance(p, of.outputs);
   }
-  for (int64_t done = 0; done < deep;) {
-    const Run run = run_of(of, column + done, deep - done);
+  Run run = run_of(of, column);
+  for (int64_t done = 0; done < deep; advance(run, of)) {
+    if (run.count > deep - done) run.count = deep - done;
     const int64_t z = run.at[0] * of.dilation[0], y = run.at[1] * of.dilation[1], x = run.at[2] * of.dilation[2];
-    for (int64_t i = 0; i < count; ++i) {
-      float* target = to + i * kRowStride + done;
+    float* target = to + done;
+    for (int64_t i = 0; i < count; ++i, target += kRowStride) {
       const int64_t d = corners[i][0] + z, h = corners[i][1] + y, w = corners[i][2] + x;
-      if (d < 0 || d >= of.size[0] || h < 0 || h >= of.size[1] || (!dense && (w < 0 || w >= of.size[2]))) {
-        clear(target, run.count);
+      const float* from = images[i] + (d * of.size[1] + h) * row;
+      if (inside[i]) {
+        copy_over(target, from + w * of.pixel + run.offset, run.count);
+      } else if (d < 0 || d >= of.size[0] || h < 0 || h >= of.size[1] || (!dense && (w < 0 || w >= of.size[2]))) {
+        clear_over(target, run.count);
       } else {
-        copy_inside(target, images[i] + (d * of.size[1] + h) * row, w * of.pixel + run.offset, run.count, row);
+        copy_inside(target, from, w * of.pixel + run.offset, run.count, row);
       }
     }
     done += run.count;
@@ -195,8 +256,9 @@ HEADRACE_TARGET void pack_turned_patches(const Left& left, int64_t first, int64_
   const Patches& of = left.patches;
   const int64_t row = of.size[2] * of.pixel, image = of.size[0] * of.size[1] * row;
   const bool dense = of.is_dense();
-  for (int64_t done = 0; done < count;) {
-    const Run run = run_of(of, first + done, count - done);
+  Run run = run_of(of, first);
+  for (int64_t done = 0; done < count; advance(run, of)) {
+    if (run.count > count - done) run.count = count - done;
     Place p = place_of(place, of.outputs);
     float* target = to + done;
     for (int64_t k = 0; k < deep;) {
@@ -222,8 +284,9 @@ HEADRACE_TARGET void pack_turned_patches(const Left& left, int64_t first, int64_
         int64_t inside = offset + run.count > row ? 0 : (row - run.count - offset) / across + 1;
         if (inside > places - i) inside = places - i;
         const float* source = from + offset;
-        if (run.count == kLanes) {
-          for (int64_t j = 0; j < inside; ++j, target += kTurnedStride, source += across) store(target, load(source));
+        if (done == 0) {  // the others are written afterwards
+          copy_rows(target, kTurnedStride, source, across, inside, run.count);
+          target += inside * kTurnedStride;
         } else {
           for (int64_t j = 0; j < inside; ++j, target += kTurnedStride, source += across) copy(target, source, run.count);
         }
@@ -249,22 +312,38 @@ HEADRACE_TARGET void pack_left(const Left& left, int64_t first, int64_t count, i
   if (deep == 0) return;
   switch (left.kind) {
     case Left::kRows:
-      for (int64_t i = 0; i < count; ++i) copy(to + i * kRowStride, left.data + (first + i) * left.stride + k, deep);
+      for (int64_t i = 0; i < count; ++i) copy_over(to + i * kRowStride, left.data + (first + i) * left.stride + k, deep);
       break;
-    case Left::kColumns: {
-      const float* from = left.data + k * left.stride + first;
-      for (int64_t j = 0; j < deep; ++j, from += left.stride) {
-        prefetch(from + 2 * kAhead * left.stride);
-        copy(to + j * kTurnedStride, from, count);
-      }
+    case Left::kColumns:
+      copy_rows(to, kTurnedStride, left.data + k * left.stride + first, left.stride, deep, count);
       break;
-    }
     case Left::kPatches:
       pack_patches(left, first, count, k, deep, to);
       break;
     case Left::kTurnedPatches:
       pack_turned_patches(left, first, count, k, deep, to);
       break;
+  }
+}
+
+// Says what the panel of rows from `first` on, `count` of them, will read: of patches, the pixels that come last.
+inline void look_ahead(const Left& left, int64_t first, int64_t count, int64_t k, int64_t deep, const float* hot,
+                       Ahead& ahead) {
+  for (int i = 0; i < 16; ++i) ahead.rows[i] = hot;
+  if (left.kind == Left::kRows) {
+    for (int64_t i = 0; i < count; ++i) ahead.rows[i] = left.data + (first + i) * left.stride + k;
+  } else if (left.kind == Left::kPatches && k == 0 && deep >= kFewTerms) {
+    const Patches& of = left.patches;
+    Place p = place_of(first, of.outputs);
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t at[3];
+      for (int a = 0; a < 3; ++a) {
+        at[a] = p.at[a] * of.step[a] - of.before[a] + (of.window[a] - 1) * of.dilation[a];
+        if (at[a] < 0 || at[a] >= of.size[a]) at[a] = 0;
+      }
+      ahead.rows[i] = left.data + (((p.image * of.size[0] + at[0]) * of.size[1] + at[1]) * of.size[2] + at[2]) * of.pixel;
+      advance(p, of.outputs);
+    }
   }
 }
 
@@ -346,57 +425,125 @@ inline void rows_of(const Product& of, const Part& part, int64_t first, int64_t 
   }
 }
 
-inline int64_t pieces(int64_t size, int64_t most) { return (size + most - 1) / most; }
+inline bool is_turned(const Left& left) { return left.kind == Left::kColumns || left.kind == Left::kTurnedPatches; }
+
+// Says what the next block of a product with a turned left operand will read in place of what this tile reads.
+inline void look_beyond(const Product& of, const Part& part, int64_t k, int64_t panel, int64_t panels, bool is_first,
+                        int64_t column, const float* hot, Ahead& ahead) {
+  ahead.rows[0] = ahead.rows[1] = hot;
+  ahead.steps[0] = ahead.steps[1] = 0;
+  if (k >= part.k1) return;
+  if (is_first && of.left.kind == Left::kColumns) {
+    ahead.rows[0] = of.left.data + k * of.left.stride + part.m0 + (part.m1 - part.m0) * panel / panels;
+    ahead.steps[0] = of.left.stride;
+  }
+  // A panel's first tiles fetch one line of each row, the second panel's the other.
+  if (panel < 2 && of.right.kind == Right::kRows) {
+    ahead.rows[1] = of.right.data + k * of.right.stride + column + panel * 16;
+    ahead.steps[1] = of.right.stride;
+  }
+}
+
+// Some columns of a part, and some terms of its sums.
+struct Block {
+  int64_t n, wide, k, deep;
+  bool add, direct;  // to what is there already; whether the right operand is read where it lies
+};
+
+// Where the next panels begin that are packed after some others.
+struct Next {
+  int64_t panel, k;
+};
+
+// Multiplies some panels of rows by a block of the right operand, packed in `right`; `left` is scratch.
+HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& block, int64_t panel, int64_t group,
+                              const Next& next, float* right, float* left) {
+  const int64_t high = part.m1 - part.m0, panels = pieces(high, kRows), n = block.n, k = block.k, deep = block.deep;
+  const bool turned = is_turned(of.left);
+  float* rows[kPanels][kRows];
+  int64_t count[kPanels];
+  for (int64_t g = 0; g < group; ++g) {
+    const int64_t i = part.m0 + high * (panel + g) / panels;
+    count[g] = part.m0 + high * (panel + g + 1) / panels - i;
+    pack_left(of.left, i, count[g], k, deep, left + g * kPanel);
+    rows_of(of, part, i, count[g], rows[g]);
+  }
+  Ahead ahead;
+  if (!turned) {
+    const int64_t i = part.m0 + high * next.panel / panels;
+    const int64_t more = next.panel < panels ? part.m0 + high * (next.panel + 1) / panels - i : 0;
+    look_ahead(of.left, i, more, next.k, deep, left, ahead);
+  }
+  const float* from = right;
+  for (int64_t j = 0; j < block.wide; j += kColumns) {
+    if (turned) {
+      look_beyond(of, part, k + deep, panel, panels, j == 0, n + j, left, ahead);
+    } else if (j == kColumns) {
+      for (int i = 0; i < 16; ++i) ahead.rows[i] = left;
+    }
+    const int64_t columns = block.wide - j < kColumns ? block.wide - j : kColumns;
+    int64_t stride = padded(columns);
+    const int64_t vectors = stride / kLanes;
+    if (block.direct) {
+      if (columns == stride) {
+        from = of.right.data + k * of.right.stride + n + j;
+        stride = of.right.stride;
+      } else {
+        pack_right(of.right, n + j, columns, k, deep, right);
+        from = right;
+      }
+    }
+    for (int64_t g = 0; g < group; ++g) {
+      kTiles.of[turned][vectors - 1][count[g] - 1](deep, left + g * kPanel, from, stride, rows[g], n + j, columns,
+                                                   block.add, ahead);
+    }
+    from += deep * stride;
+  }
+}
 
 HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch) {
-  const int64_t deep_total = part.k1 - part.k0, wide_total = part.n1 - part.n0, high = part.m1 - part.m0;
-  const bool turned = of.left.kind == Left::kColumns || of.left.kind == Left::kTurnedPatches;
-  const int64_t deep_pieces = deep_total > 0 ? pieces(deep_total, wide_total <= kFewColumns ? kMostDeep : kDeep) : 1;
-  const int64_t most_deep = pieces(pieces(deep_total, deep_pieces), kLanes) * kLanes;  // at most kMostDeep
-  int64_t most_wide = most_deep > 0 ? kBlock / most_deep / kColumns * kColumns : wide_total;
-  const int64_t panels = pieces(high, kRows);
+  const int64_t deep_total = part.k1 - part.k0, wide_total = part.n1 - part.n0;
+  const int64_t panels = pieces(part.m1 - part.m0, kRows);
   // With few rows packing the right operand would take as long as multiplying by it.
-  const bool direct = of.right.kind == Right::kRows && panels <= kPanels;
-  if (direct) most_wide = wide_total;
+  const bool direct = of.right.kind == Right::kRows && panels <= 2;
+  // If all of the right operand fits the cache, a panel of rows is finished before the next.
+  const bool whole = !direct && pieces(wide_total, kLanes) * kLanes * deep_total <= kBlock;
+  const int64_t most_terms = whole ? kWholeDeep : wide_total <= kFewColumns ? kMostDeep : kDeep;
+  const int64_t steps = deep_total > 0 ? pieces(deep_total, most_terms) : 1;
+  const int64_t most_deep = pieces(pieces(deep_total, steps), kLanes) * kLanes;  // at most kMostDeep
+  int64_t most_wide = wide_total;
+  if (!direct && !whole) most_wide = kBlock / most_deep / kColumns * kColumns;
   float* right = scratch;
   float* left = scratch + kBlock;
+  const auto block_of = [&](int64_t n, int64_t step) {
+    const int64_t k = part.k0 + step * most_deep;
+    return Block{n, part.n1 - n < most_wide ? part.n1 - n : most_wide,     k,
+                 part.k1 - k < most_deep ? part.k1 - k : most_deep, step > 0, direct};
+  };
+  if (whole) {
+    const int64_t width = pieces(wide_total, kLanes) * kLanes;
+    for (int64_t step = 0; step < steps; ++step) {
+      const Block block = block_of(part.n0, step);
+      pack_right(of.right, block.n, block.wide, block.k, block.deep, right + step * most_deep * width);
+    }
+    // Short panels are packed together, so that none is read while it is still on its way to memory.
+    const int64_t most = deep_total <= kFewTerms ? kPanels : 1;
+    for (int64_t panel = 0, group; panel < panels; panel += group) {
+      group = panels - panel < most ? panels - panel : most;
+      for (int64_t step = 0; step < steps; ++step) {
+        const Next next = step + 1 < steps ? Next{panel, part.k0 + (step + 1) * most_deep} : Next{panel + group, part.k0};
+        multiply(of, part, block_of(part.n0, step), panel, group, next, right + step * most_deep * width, left);
+      }
+    }
+    return;
+  }
+  const int64_t group = direct ? panels : 1;
   for (int64_t n = part.n0; n < part.n1; n += most_wide) {
-    const int64_t wide = part.n1 - n < most_wide ? part.n1 - n : most_wide;
-    for (int64_t step = 0; step < deep_pieces; ++step) {
-      const int64_t k = part.k0 + step * most_deep;
-      const int64_t deep = part.k1 - k < most_deep ? part.k1 - k : most_deep;
-      const bool add = step > 0;
-      if (!direct) pack_right(of.right, n, wide, k, deep, right);
-      const int64_t group = direct ? panels : 1;
+    for (int64_t step = 0; step < steps; ++step) {
+      const Block block = block_of(n, step);
+      if (!direct) pack_right(of.right, n, block.wide, block.k, block.deep, right);
       for (int64_t panel = 0; panel < panels; panel += group) {
-        float* rows[kPanels][kRows];
-        int64_t count[kPanels];
-        for (int64_t g = 0; g < group; ++g) {
-          const int64_t i = part.m0 + high * (panel + g) / panels;
-          count[g] = part.m0 + high * (panel + g + 1) / panels - i;
-          pack_left(of.left, i, count[g], k, deep, left + g * kPanel);
-          rows_of(of, part, i, count[g], rows[g]);
-        }
-        const float* from = right;
-        for (int64_t j = 0; j < wide; j += kColumns) {
-          const int64_t columns = wide - j < kColumns ? wide - j : kColumns;
-          int64_t stride = padded(columns);
-          const int64_t vectors = stride / kLanes;
-          if (direct) {
-            if (columns == stride) {
-              from = of.right.data + k * of.right.stride + n + j;
-              stride = of.right.stride;
-            } else {
-              pack_right(of.right, n + j, columns, k, deep, right);
-              from = right;
-            }
-          }
-          for (int64_t g = 0; g < group; ++g) {
-            kTiles.of[turned][vectors - 1][count[g] - 1](deep, left + g * kPanel, from, stride, rows[g],
-                                                         n + j, columns, add);
-          }
-          from += deep * stride;
-        }
+        multiply(of, part, block, panel, group, {panel + group, block.k}, right, left);
       }
     }
   }
