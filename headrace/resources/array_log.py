@@ -17,6 +17,7 @@ import numpy as np
 from headrace import shapes
 from headrace.resources import array_messages as messages
 from headrace.resources.tensor_array import TensorArray
+from headrace.resources.tensor_list import shape_text
 from headrace.shapes import Shape
 
 
@@ -158,12 +159,12 @@ def packed(items: Sequence[Any], shape: Shape, dtype: Any) -> Any:
     """
     if not items:
         if not shapes.is_full(shape):
-            raise messages.empty(f"element shape {messages.shape_text(shape)}", "packing")
-        return np.zeros((0, *shape), dtype.storage)
+            raise messages.empty(f"element shape {shape_text(shape)}", "packing")
+        return np.zeros((0, *(shape or ())), dtype.storage)
     first = items[0].shape
     if not shapes.compatible(first, shape):
         raise messages.invalid(
-            f"TensorArray was passed element_shape {messages.shape_text(shape)} which does not match the Tensor at "
+            f"TensorArray was passed element_shape {shape_text(shape)} which does not match the Tensor at "
             f"index 0: {shapes.to_text(first)}"
         )
     for i, item in enumerate(items):
@@ -186,9 +187,9 @@ def joined(items: Sequence[Any], rest: Shape, dtype: Any) -> list[Any]:
     """
     if not items:
         if not shapes.is_full(rest):
-            what = f"element_shape_except0 {messages.shape_text(rest)}"
+            what = f"element_shape_except0 {shape_text(rest)}"
             raise messages.empty(what, "concatenating")
-        return [np.zeros((0, *rest), dtype.storage), np.zeros([0], np.int64)]
+        return [np.zeros((0, *(rest or ())), dtype.storage), np.zeros([0], np.int64)]
     for i, item in enumerate(items):
         if not item.ndim:
             raise messages.invalid(
@@ -197,7 +198,7 @@ def joined(items: Sequence[Any], rest: Shape, dtype: Any) -> list[Any]:
         mine, first = item.shape[1:], items[0].shape[1:]
         if not shapes.compatible(mine, rest):
             raise messages.invalid(
-                f"TensorArray was passed element_shape_except0 {messages.shape_text(rest)} but index {i} has "
+                f"TensorArray was passed element_shape_except0 {shape_text(rest)} but index {i} has "
                 f"(excepting dimension 0) shape: {shapes.to_text(mine)} which does not match."
             )
         if mine != first:

@@ -155,11 +155,15 @@ class BatchQueue:
                 self._changed.wait(left)
                 self._idle -= 1
 
+    def padded(self, rows: int) -> int:
+        """Returns the size up to which a batch of some rows is padded."""
+        return next((n for n in self._allowed_sizes if n >= rows), rows)
+
     def _compute(self, tasks: list[Task]) -> None:
         try:
             rows = sum(task.size for task in tasks)
-            padded = next((n for n in self._allowed_sizes if n >= rows), rows)
-            arrays = [_joined(parts, padded - rows) for parts in zip(*[t.arrays for t in tasks], strict=True)]
+            padded = self.padded(rows)
+            arrays = [joined(parts, padded - rows) for parts in zip(*[t.arrays for t in tasks], strict=True)]
             results = [np.asarray(v) for v in tasks[-1].run(arrays)]
             for v in results:
                 if v.ndim == 0:
@@ -184,7 +188,7 @@ class BatchQueue:
             start = end
 
 
-def _joined(parts: Sequence[Array], padding: int) -> Array:
+def joined(parts: Sequence[Array], padding: int) -> Array:
     """Returns the rows of some arrays, and the first of them some times more."""
     first = parts[0].shape[1:]
     for i, part in enumerate(parts):

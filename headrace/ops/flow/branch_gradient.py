@@ -48,13 +48,14 @@ class GradientBody(FuncGraph):
         self.needed: dict[Tensor, Tensor] = {}
         arguments = arguments_of(operation, forward)
         self._arguments = dict(zip(forward.inputs, arguments, strict=True))
-        self._known = dict(zip(forward.outputs, operation.outputs, strict=True))
+        self._given_out = dict(zip(forward.outputs, operation.outputs, strict=True))
 
     def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
         """Returns the tensor of this graph that stands for one of an outer graph or of the forward body."""
         if tensor._op._graph is not self.forward.graph or tensor._op._graph is self.outer_graph:
             return super().capture(tensor, name)
-        first, second = (self._known, self._arguments) if self.wraps else (self._arguments, self._known)
+        places = [self._arguments, self._given_out]
+        first, second = places[::-1] if self.wraps else places
         outside = first.get(tensor)
         if outside is None:
             outside = second.get(tensor)
@@ -86,7 +87,7 @@ class GradientBody(FuncGraph):
     def _unwrapped(self, tensor: Tensor, name: str) -> Tensor:
         """Returns what comes out of the Optional that the forward body puts a tensor into."""
         wrapped = self._wrapped(tensor)
-        outside = self._known.get(wrapped)
+        outside = self._given_out.get(wrapped)
         if outside is not None:
             optional = super().capture(outside, name)
         else:
@@ -100,7 +101,7 @@ class GradientBody(FuncGraph):
 
     def _wrapped(self, tensor: Tensor) -> Tensor:
         for op in tensor._consumers:
-            if op.type == "OptionalFromValue" and op._outputs[0] in self._known:
+            if op.type == "OptionalFromValue" and op._outputs[0] in self._given_out:
                 return op._outputs[0]
         graph = self.forward.graph
         with graph.as_default(), graph.name_scope(None), graph.control_dependencies(None):

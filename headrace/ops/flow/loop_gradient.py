@@ -124,15 +124,16 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
             for x, g in zip(xs, found, strict=True)
         ]
         out = [body.capture(g) for g in out]
-        body.outputs = [_same(t) for t in (first[0] + 1, *first[1:], *out)]
+        counted: Any = first[0] + 1  # type: ignore[operator]
+        body.outputs = [_same(t) for t in (counted, *first[1:], *out)]
         if automatic is not None:
             finish_in_order(body, automatic)
     body.outputs += body.handed_on()
     body.inputs = [*first, *given, *body.taken]
-    found = stacks.finish()
+    ends = stacks.finish()
     # The count is an output of the forward loop: how often its body ran.
     start = [counter, operation.inputs[1], operation.outputs[0], *dys]
-    start += [found.get(source, source) for source in body.taken.values()]
+    start += [ends.get(source, source) for source in body.taken.values()]
     body._captures = {}
     condition = FuncGraph(names[1])
     with condition.as_default():

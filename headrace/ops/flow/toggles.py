@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from headrace.graph import numbering
 from headrace.opdef import export
 
@@ -22,7 +24,7 @@ def disable_control_flow_v2():
     _enabled = False
 
 
-def numbered(graph):
+def numbered(graph: Any) -> bool:
     """Whether branches and loops count as the nodes that TensorFlow makes of them without functional control flow."""
     return not _enabled and numbering.is_numbered(graph)
 
