@@ -111,6 +111,15 @@ class Convolution:
             and self.layout[-1] == "C"
         )
 
+    @property
+    def is_seldom_met(self) -> bool:
+        """Whether most of the filter meets no output at an element of the input: as wide a filter as the image.
+
+        The native library's gradient of the input looks at all of the filter for each element.
+        """
+        seen = math.prod(n * s for n, s in zip(self.outputs, self.strides, strict=True))
+        return self.groups == 1 and math.prod(self.sizes) > 2 * seen
+
     def _is_native(self, x: Any) -> bool:
         channels = self.input_shape[channel_axis(self.layout)]
         dtype = x.dtype if x.dtype.itemsize >= 4 else np.float32
@@ -145,7 +154,9 @@ class Convolution:
             flat = matmul(x.reshape(self.input_shape[0], -1), w.reshape(-1, self.filter_shape[-1]))
             return flat.reshape(self.output_shape)
         if self._is_native(x):
-            return in_float32(lambda x, w: self._native("", self.output_shape, self._channels_last(x), w), x, w)
+            return in_float32(
+                lambda x, w: self._native("", self.output_shape, self._channels_last(x), w), x, w
+            )
         if self.groups == 1 and any(n < k for n, k in zip(self.sizes, self.kernel, strict=True)):
             return self._by_places(x, w)
         return self._general(x, w)
@@ -264,9 +275,11 @@ class Convolution:
         if self.is_whole:
             dx = matmul(dy.reshape(dy.shape[0], -1), w.reshape(-1, self.filter_shape[-1]), turn_b=True)
             return dx.reshape(self.input_shape)
-        if self._is_native(dy) and native.takes_steps(self.strides):
+        if self._is_native(dy) and native.takes_steps(self.strides) and not self.is_seldom_met:
             return in_float32(
-                lambda w, dy: self._native("_input_gradient", self.input_shape, w, self._channels_last(dy)), w, dy
+                lambda w, dy: self._native("_input_gradient", self.input_shape, w, self._channels_last(dy)),
+                w,
+                dy,
             )
         if self.groups == 1 and any(n < k for n, k in zip(self.outputs, self.kernel, strict=True)):
             return in_float32(self._folded, w, dy)

@@ -102,7 +102,7 @@ def input_gradient(conv: Any, w: np.ndarray[Any, Any], dy: np.ndarray[Any, Any])
         return NotImplemented
     # The library multiplies filters with the zeros around an image, too, of which infinity makes NaN; and tiles of it
     # are wide.
-    if conv.input_shape[-1] >= _FEWEST_CHANNELS and np.isfinite(w).all():
+    if conv.input_shape[-1] >= _FEWEST_CHANNELS and not conv.is_seldom_met and np.isfinite(w).all():
         found = _native("input_gradient", conv, conv.input_shape, w, dy)
         if found is not None:
             return found

@@ -122,3 +122,32 @@ def test_shapes_that_do_not_fit_are_refused():
     assert host_products.convolution("", (1, 3, 3, 5), x, w, **steps) is None
     assert host_products.convolution("", (2, 3, 3, 5), x, w[:, :, :3], **steps) is None
     assert host_products.convolution("", (1, 3, 3, 5), x.astype(np.float64), w[:, :, :3], **steps) is None
+
+
+def test_a_filter_as_wide_as_the_image_is_not_slid_over_it(without, needs_products, monkeypatch):
+    """Each element of the input meets one element of such a filter; looking at all takes as often as long."""
+    conv = Convolution(
+        (2, 9, 32, 4),
+        (3, 32, 4, 5),
+        strides=[1, 1, 1, 1],
+        padding="VALID",
+        data_format="NHWC",
+        dilations=[1] * 4,
+    )
+    assert conv.is_seldom_met
+    random = np.random.RandomState(6)
+    w = random.randn(*conv.filter_shape).astype(np.float32)
+    dy = random.randn(*conv.output_shape).astype(np.float32)
+    expected = without(interpreted.input_gradient, conv, w, dy)
+    np.testing.assert_allclose(conv.input_gradient(w, dy), expected, **CLOSE)
+    monkeypatch.setattr(host_products, "convolution", lambda *args, **steps: pytest.fail("it is slid"))
+    np.testing.assert_allclose(interpreted.input_gradient(conv, w, dy), expected, **CLOSE)
+    small = Convolution(
+        (2, 14, 14, 8),
+        (5, 5, 8, 8),
+        strides=[1, 1, 1, 1],
+        padding="SAME",
+        data_format="NHWC",
+        dilations=[1] * 4,
+    )
+    assert not small.is_seldom_met
