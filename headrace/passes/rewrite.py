@@ -159,7 +159,8 @@ class Rewriter:
         """Rewrites the nodes."""
         ops, late, values, stays, known = self._ops, self._late, self._values, self._stays, self.known
         constants = known.keys()
-        # Each op's patterns, and its nodes so far by their inputs without constants: one node or a tuple of several.
+        # Each op's patterns, and its nodes so far (one, or a tuple of several) by their inputs or, if there are
+        # constants among those, by the first other one.
         met: dict[Any, Any] = {}
         for op in self._before:
             inputs = late[op] if late and op in late else op._inputs
@@ -179,13 +180,18 @@ class Rewriter:
                     self._know(op._outputs[0])
                 ops.append(op)
                 continue
-            rest = inputs
+            key: Any = inputs
             if not constants.isdisjoint(inputs):
-                rest = tuple([t for t in inputs if t not in known])
-                patterns += one_known if rest else all_known + one_known
+                for key in inputs:
+                    if key not in known:
+                        patterns += one_known
+                        break
+                else:
+                    patterns += all_known + one_known
+                    key = None
             twins: Any = op
-            if again and rest:
-                twins = nodes.setdefault(rest, op)
+            if again and key is not None and inputs:
+                twins = nodes.setdefault(key, op)
                 if twins is not op:
                     self.twins = twins if type(twins) is tuple else (twins,)
                     patterns += again
@@ -194,12 +200,12 @@ class Rewriter:
                 if new is not None and self._replace(op, inputs, new):
                     self._counts[pattern.name] += 1
                     if twins is op:
-                        nodes.pop(rest, None)
+                        nodes.pop(key, None)
                     break
             else:
                 ops.append(op)
                 if twins is not op and len(self.twins) < _MOST_TWINS:
-                    nodes[rest] = *self.twins, op
+                    nodes[key] = *self.twins, op
         if not self._counts:
             return Rewritten(self._before, self._late, self._counts)
         return Rewritten(self._swept() if self._absorbed else ops, self._late, self._counts)
