@@ -21,15 +21,18 @@ _MOST_PHASES = 64  # of a convolution's steps; more are left to XLA
 _FEWEST_IN_GROUP = 8  # channels, or filters
 
 
-def is_there() -> bool:
-    """Whether the library has code for products that is made for this CPU, or is told to use what it has."""
+def code() -> str:
+    """Returns what multiplies: "avx512", "avx2" or "plain"; empty if there is no library."""
     library = xla.library()
     if library is None:
-        return False
-    if "HEADRACE_PRODUCTS" in os.environ:
-        return True
+        return ""
     library.headrace_product_code.restype = ctypes.c_char_p
-    return library.headrace_product_code() != b"plain"
+    return library.headrace_product_code().decode()
+
+
+def is_there() -> bool:
+    """Whether the library has code for products that is made for this CPU, or is told to use what it has."""
+    return code() not in ("", "plain") or (bool(code()) and "HEADRACE_PRODUCTS" in os.environ)
 
 
 def product(a: Any, b: Any, turn_a: bool = False, turn_b: bool = False) -> Any:
