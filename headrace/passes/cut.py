@@ -6,10 +6,17 @@ same or a later stage, so the nodes of one even stage form one convex cluster.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+from headrace import dtypes
 from headrace.graph import Operation, Tensor
-from headrace.passes.access import Late, order_edges
+from headrace.passes.access import Late, access_of, order_edges, source
+
+_READS = ("Identity", "ReadVariableOp")
+# What takes no more of a table than some rows, or its shape.
+_OF_ROWS = ("Gather", "GatherV2", "ResourceGather", "Shape", "Size")
+_LARGE = 1 << 14  # numbers in a table; smaller ones are copied in no time
 
 
 def stages(
@@ -48,6 +55,7 @@ def stages(
                 found.update(dict.fromkeys(before[b]) if b.type == "NoOp" else {b: None})
         before[op] = list(found)
     host = {op: on_host(op) for op in ops}
+    _follow_tables(ops, host, fed, late)
     _keep_reads_outside(ops, host, fed, late)
     earliest: dict[Operation, int] = {}
     for op in ops:
@@ -86,6 +94,39 @@ def stages(
     return out
 
 
+def _follow_tables(ops: list[Operation], host: dict[Operation, bool], fed: set[Tensor], late: Late) -> None:
+    """Leaves to the host what takes a few rows of a table some of whose rows the host changes.
+
+    The host changes them where they are; a cluster would have the whole table copied before that in each step.
+    """
+    changed: set[Tensor] = set()
+    for op in ops:
+        access = access_of(op, late.get(op)) if host[op] else None
+        if access is not None:
+            changed.update(source(t) for t in access.writes)
+    if not changed:
+        return
+    for op in ops:
+        if not host[op] and op.type in _OF_ROWS:
+            table = _table(late.get(op, op._inputs)[0], fed)
+            if table in changed:
+                host[op] = True
+
+
+def _table(tensor: Tensor, fed: set[Tensor]) -> Tensor | None:
+    """Returns the handle of the variable, a large one, that a tensor is or was read from; None if it is none."""
+    while tensor not in fed:
+        if tensor._dtype.is_ref or tensor._dtype is dtypes.resource:
+            handle = source(tensor)
+            shape = handle._op.attrs.get("shape")
+            is_small = isinstance(shape, tuple) and None not in shape and math.prod(shape) < _LARGE
+            return None if is_small else handle
+        if tensor._op.type not in _READS:
+            return None
+        tensor = tensor._op._inputs[0]
+    return None
+
+
 def _keep_reads_outside(
     ops: list[Operation], host: dict[Operation, bool], fed: set[Tensor], late: Late
 ) -> None:
@@ -96,7 +137,7 @@ def _keep_reads_outside(
             if t not in fed:
                 takers.setdefault(t._op, []).append(op)
     for op in reversed(ops):
-        if op.type in ("Identity", "ReadVariableOp") and op in takers and all(host[t] for t in takers[op]):
+        if op.type in _READS and op in takers and all(host[t] for t in takers[op]):
             host[op] = True
 
 

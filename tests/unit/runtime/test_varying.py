@@ -109,3 +109,37 @@ def test_feeds_of_many_shapes_are_another_matter():
         (plan,) = sess._plans.values()
     assert not plan._looks
     assert not plan._forced
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_a_table_that_the_host_changes_stays_where_it_is(resource, monkeypatch):
+    def run():
+        tf.set_random_seed(1)
+        ids = tf.placeholder(tf.int32, [6])
+        start = tf.random_normal_initializer(seed=1)
+        table = tf.get_variable("table", [5000, 4], initializer=start, use_resource=resource)
+        w = tf.get_variable("w", [4, 3], initializer=start, use_resource=resource)
+        loss = tf.reduce_mean(tf.square(tf.matmul(tf.nn.embedding_lookup(table, ids), w) - 1.0))
+        train = tf.train.AdagradOptimizer(0.5).minimize(loss)
+        places = []
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            for i in range(24):
+                got = sess.run([loss, train], {ids: np.arange(6) % (1 + i % 6) * 700})[0]
+                states = [s for s in sess._state.resources._items.values() if np.shape(s.value) == (5000, 4)]
+                places.append([np.asarray(s.value).__array_interface__["data"][0] for s in states])
+            assert len(places[0]) == 2
+            plan = max(sess._plans.values(), key=lambda p: len(p.ops))
+            return got, sess.run([table, w]), places[16:], plan
+
+    got, values, places, plan = run()
+    clusters = [s for s in plan._stages if isinstance(s, Cluster)]
+    assert any(op.type == "MatMul" for c in clusters for op in c.ops)
+    assert not any(op.type in ("Gather", "GatherV2", "ResourceGather") for c in clusters for op in c.ops)
+    assert all(p == places[0] for p in places)
+    monkeypatch.setenv("HEADRACE_TIER", "interpret")
+    with tf.Graph().as_default():
+        expected, expected_values, *_ = run()
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+    for a, b in zip(values, expected_values, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
