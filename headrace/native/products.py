@@ -134,5 +134,35 @@ def convolution(
     return result.reshape(tuple(shape))
 
 
+def takes_depthwise(dtype: Any, multiplier: int) -> bool:
+    """Whether the library has convolutions of float32, channels last, of every channel with so many filters."""
+    return np.dtype(dtype) == np.float32 and multiplier == 1 and xla.library() is not None
+
+
+def depthwise(
+    which: str,
+    shape: Sequence[int],
+    a: Any,
+    b: Any,
+    *,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    before: Sequence[int],
+) -> Any:
+    """Returns a convolution of every channel with a filter of its own, or one of its gradients, in a trace.
+
+    Args:
+      which: "", "_input_gradient" or "_filter_gradient".
+      shape: The result's shape; images are [images, height, width, channels], filters [height, width, channels].
+      a: The images, or for the gradient of the input that of the output.
+      b: The filter, or for its gradient that of the output.
+      strides: The steps along height and width.
+      dilations: The dilations.
+      before: The padding before the first element.
+    """
+    geometry = np.array([*strides, *dilations, *before], np.int64)
+    return xla.call("headrace_depthwise" + which, tuple(shape), np.float32, a, b, geometry=geometry)
+
+
 def _are_single(*operands: Any) -> bool:
     return all(np.dtype(x.dtype) == np.float32 for x in operands)

@@ -15,6 +15,9 @@ TARGETS = (
     "headrace_convolution",
     "headrace_convolution_input_gradient",
     "headrace_convolution_filter_gradient",
+    "headrace_depthwise",
+    "headrace_depthwise_input_gradient",
+    "headrace_depthwise_filter_gradient",
 )
 
 _lock = threading.Lock()

@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.lazy import jnp
+from headrace.native import products as native
 from headrace.opdef import op, raw
 from headrace.ops.nn import interpreted
 from headrace.ops.nn.conv2d import check_backprop
@@ -61,8 +62,35 @@ class DepthwiseConvolution(Convolution):
         )
         self.windows = Windows((n, *self.sizes, depth), (1, *kernel, 1), (1, *self.strides, 1), padding)
 
+    def _is_native(self, x):
+        dtype = x.dtype if x.dtype.itemsize >= 4 else np.float32
+        return 0 not in (
+            *self.input_shape,
+            *self.output_shape,
+            *self.filter_shape,
+        ) and native.takes_depthwise(dtype, self.depthwise_shape[3])
+
+    def _native_depthwise(self, which, shape, a, b):
+        """Calls the native library, which takes and gives channels last."""
+
+        def compute(a, b):
+            return native.depthwise(
+                which,
+                shape,
+                a,
+                b,
+                strides=self.strides,
+                dilations=self.dilations,
+                before=[before for before, _ in self.pads],
+            )
+
+        return in_float32(compute, a, b)
+
     def forward(self, x, w):
         """Returns the convolution."""
+        if self._is_native(x):
+            x, w = self._channels_last(x), w.reshape(self.depthwise_shape[:3])
+            return self._back(self._native_depthwise("", self._last(self.output_shape), x, w))
         if not self.is_sliced:
             return self.apply(x, w.reshape(self.filter_shape))
         return self._back(in_float32(self._forward, self._channels_last(x), w))
@@ -77,6 +105,9 @@ class DepthwiseConvolution(Convolution):
 
     def backprop_input(self, w, dy):
         """Returns the gradient with respect to the input."""
+        if self._is_native(dy):
+            dy, w = self._channels_last(dy), w.reshape(self.depthwise_shape[:3])
+            return self._back(self._native_depthwise("_input_gradient", self._last(self.input_shape), dy, w))
         if not self.is_sliced or self.depthwise_shape[3] > 1:
             return self.input_gradient(w.reshape(self.filter_shape), dy)
         return self._back(in_float32(self._backprop_input, w, self._channels_last(dy)))
@@ -87,6 +118,10 @@ class DepthwiseConvolution(Convolution):
 
     def backprop_filter(self, x, dy):
         """Returns the gradient with respect to the filter."""
+        if self._is_native(x):
+            x, dy = self._channels_last(x), self._channels_last(dy)
+            dw = self._native_depthwise("_filter_gradient", self.depthwise_shape[:3], x, dy)
+            return dw.reshape(self.depthwise_shape)
         if not self.is_sliced:
             return self.filter_gradient(x, dy).reshape(self.depthwise_shape)
         return in_float32(self._backprop_filter, self._channels_last(x), self._channels_last(dy))
