@@ -7,6 +7,7 @@ frees for the next one.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -60,6 +61,9 @@ def _set_up_jax() -> None:
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 
 
+_keeps_memory = False
+
+
 def keep_memory() -> None:
     """Has malloc keep freed memory for this process, where the C library is glibc.
 
@@ -67,6 +71,7 @@ def keep_memory() -> None:
     back to the kernel, which clears every page again when it is touched next: a fifth of an LSTM's step. With one
     arena for all threads, what one thread frees another can use.
     """
+    global _keeps_memory
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):
@@ -74,6 +79,18 @@ def keep_memory() -> None:
     mallopt(_MMAP_THRESHOLD, (1 << 31) - 1)
     mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
     mallopt(_ARENA_MAX, 1)
+    _keeps_memory = True
+
+
+def return_memory() -> None:
+    """Has malloc give the kernel what it keeps and nobody uses; for after a program was compiled.
+
+    LLVM leaves as much behind as a small program's steps take, and the interpreted steps before it did, in pieces
+    that none of the new program's arrays fits in.
+    """
+    if _keeps_memory:
+        with contextlib.suppress(OSError, AttributeError, TypeError):
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _import_jax() -> Any:

@@ -22,7 +22,7 @@ import numpy as np
 
 from headrace import errors
 from headrace.graph import Tensor
-from headrace.lazy import has_jax, jax, jnp
+from headrace.lazy import has_jax, jax, jnp, return_memory
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime import compile_cache
@@ -368,6 +368,7 @@ class Program:
         middle = time.monotonic()
         with compile_cache.not_by_jax() if keeps else contextlib.nullcontext():
             compiled = lowered.compile()
+        return_memory()
         self.cost.lower += middle - start
         self.cost.compile += time.monotonic() - middle
         return compiled
