@@ -25,7 +25,7 @@ from headrace.graph import Tensor
 from headrace.lazy import has_jax, jax, jnp, return_memory
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
-from headrace.runtime import compile_cache
+from headrace.runtime import compile_cache, host_checks
 from headrace.runtime.checks import cheap_checks, refuse_absurd_sizes, without_last_result
 from headrace.runtime.computed_once import computed_once
 from headrace.runtime.context import Step
@@ -110,6 +110,7 @@ class Program:
         self._streams: list[Any] = [step.state.stream(op) for op in cluster.random_ops]
         self.has_checks = False  # whether the step's last result says what was refused
         self._checks: Any = None  # says it before the step
+        self._host_checks: Any = None  # says it in its place
         self._checks_take: list[int] = []
         self.messages: list[tuple[str, Any, str]] = []
         self.skips: list[int | None] = []  # None where the program says how far
@@ -178,7 +179,7 @@ class Program:
         self._known = {i: states[v] if kind == "state" else v for i, (kind, v) in found["known"].items()}
         self._places, self.skips, self.messages = found["places"], found["skips"], found["messages"]
         self.has_checks, self._is_endless = found["has_checks"], found["is_endless"]
-        self._checks_take = found["checks_take"]
+        self._checks_take, self._host_checks = found["checks_take"], found["host_checks"]
         self.written = [states[i] for i in found["written"]]
         self._share([states[i] for i in found["donated"]])
         self._function = programs[0]
@@ -216,6 +217,7 @@ class Program:
             "has_checks": self.has_checks,
             "is_endless": self._is_endless,
             "checks_take": self._checks_take,
+            "host_checks": self._host_checks,
             "written": [place[s] for s in self.written],
             "donated": [place[s] for s in self.donated],
             "bytes_out": self.cost.bytes_out,
@@ -351,7 +353,11 @@ class Program:
         self._function = self._compiled(closed, avals, donate, keeps)
         if first is not None:
             self._checks_take = first[1]
-            self._checks = self._compiled(first[0], [avals[i] for i in first[1]], (), keeps)
+            # A variable's value may lie elsewhere, and must not be held while the step runs.
+            if all(i < len(arrays) for i in first[1]):
+                self._host_checks = host_checks.on_host(first[0])
+            if self._host_checks is None:
+                self._checks = self._compiled(first[0], [avals[i] for i in first[1]], (), keeps)
         self.cost.made = time.monotonic() - start
         if keeps:
             targets = compile_cache.custom_calls(closed.jaxpr)
@@ -405,7 +411,9 @@ class Program:
                     for s, v in zip(self.states, variables, strict=True)
                 ]
             counters = self._counters() if self._streams else ()
-            if self._checks is not None:
+            if self._host_checks is not None:
+                self._refuse(self._host_checks.run([arrays[i] for i in self._checks_take]))
+            elif self._checks is not None:
                 given = [*arrays, *variables, *counters]
                 self._refuse(self._checks(*[given[i] for i in self._checks_take])[0])
             if self._is_endless:
