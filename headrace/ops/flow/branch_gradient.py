@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import dtypes
 from headrace.autodiff import gradients_between
 from headrace.autodiff.gradients import zeros_like_outside
 from headrace.autodiff.paths import carries_gradient, is_trainable
-from headrace.graph import Operation, Tensor, get_default_graph
+from headrace.graph import IndexedSlices, Operation, Tensor, get_default_graph
 from headrace.graph.automatic_control import AutomaticControl
 from headrace.graph.func_graph import FuncGraph, Function
-from headrace.opdef import convert_to_tensor, raw
+from headrace.opdef import convert_to_tensor, nodes, raw
 from headrace.opdef.bodies import (
     add_function,
     branches_node,
@@ -125,9 +126,16 @@ def branch_gradient(operation: Operation, grads: Any) -> list[Any]:
     # Functions can't return nothing: what has no gradient has zeros in TensorFlow.
     targets = [i for i, t in enumerate(arguments) if wraps or carries_gradient(t)]
     dense = [None if g is None else convert_to_tensor(g) for g in grads]
-    bodies = [
-        _body(operation, f, function_name(graph, f.name, "grad"), dense, targets, wraps) for f in functions
-    ]
+    names = [function_name(graph, f.name, "grad") for f in functions]
+    bodies = [GradientBody(name, f, operation, wraps) for name, f in zip(names, functions, strict=True)]
+    automatic = [AutomaticControl(body) if wraps else None for body in bodies]
+    found = [_gradients(body, dense, targets) for body in bodies]
+    # Rows that only one branch takes stay rows, as without functional control flow; others all have zeros.
+    sparse = [not wraps and _are_rows_of_one(each) for each in zip(*found, strict=True)]
+    for body, each, control in zip(bodies, found, automatic, strict=True):
+        _add_outputs(body, each, targets, sparse)
+        if control is not None:
+            finish_in_order(body, control)
     extend_outputs(operation, functions, bodies)
 
     def make(stateful: bool, inputs: list[Tensor], branches: list[Any]) -> Operation:
@@ -148,37 +156,57 @@ def branch_gradient(operation: Operation, grads: Any) -> list[Any]:
         kind = raw.StatefulPartitionedCall if stateful else raw.PartitionedCall
         return kind.node(inputs, f=branches[0], **attrs)  # type: ignore[no-any-return]
 
-    found: list[Any] = [None] * len(operation.inputs)
+    results: list[Any] = [None] * len(operation.inputs)
     if targets:
-        node = branches_node(bodies, None, make)
+        given = iter(identities(branches_node(bodies, None, make)))
         offset = len(operation.inputs) - len(arguments)
-        for i, t in zip(targets, identities(node), strict=True):
-            found[offset + i] = t
-    return found
+        for i, is_sparse in zip(targets, sparse, strict=True):
+            value = next(given)
+            results[offset + i] = _slices(value, next(given), arguments[i]) if is_sparse else value
+    return results
 
 
-def _body(
-    operation: Operation, function: Function, name: str, grads: list[Any], targets: list[int], wraps: bool
-) -> GradientBody:
-    body = GradientBody(name, function, operation, wraps)
-    automatic = AutomaticControl(body) if wraps else None
+def _gradients(body: GradientBody, grads: list[Any], targets: list[int]) -> list[Any]:
+    """Adds the gradients of a branch's arguments to a body; returns for each a tensor, slices or None."""
+    function = body.forward
     with body.as_default():
         pairs = [
             (y, g) for y, g in zip(function.outputs, grads, strict=True) if g is not None and is_trainable(y)
         ]
         xs = [function.inputs[i] for i in targets]
-        found: list[Any] = [None] * len(xs)
-        if pairs and xs:
-            ys, given = zip(*pairs, strict=True)
-            found = gradients_between(list(ys), xs, list(given), source=function.graph)
-        out = [
-            zeros_like_outside(x) if g is None else convert_to_tensor(g)
-            for x, g in zip(xs, found, strict=True)
-        ]
+        if not pairs or not xs:
+            return [None] * len(xs)
+        ys, given = zip(*pairs, strict=True)
+        return gradients_between(list(ys), xs, list(given), source=function.graph)
+
+
+def _are_rows_of_one(grads: tuple[Any, ...]) -> bool:
+    return sum(g is not None for g in grads) == 1 < len(grads) and any(
+        isinstance(g, IndexedSlices) for g in grads
+    )
+
+
+def _add_outputs(body: GradientBody, grads: list[Any], targets: list[int], sparse: list[bool]) -> None:
+    """Has a body return the gradients, zeros where there is none; two tensors for those that are sparse."""
+    with body.as_default():
+        out: list[Tensor] = []
+        for i, g, is_sparse in zip(targets, grads, sparse, strict=True):
+            x = body.forward.inputs[i]
+            if not is_sparse:
+                out.append(zeros_like_outside(x) if g is None else convert_to_tensor(g))
+            elif g is not None:
+                out += [g.values, raw.Cast(g.indices, DstT=dtypes.int64)]
+            else:
+                zeros = zeros_like_outside(x)
+                n = raw.StridedSlice(nodes.shape_of(zeros), [0], [1], [1], shrink_axis_mask=1)
+                out += [zeros, raw.Cast(raw.Range(0, n, 1), DstT=dtypes.int64)]
         body.outputs = [raw.Identity(body.capture(g)) for g in out]
-        if automatic is not None:
-            finish_in_order(body, automatic)
-    return body
+
+
+def _slices(values: Tensor, indices: Tensor, source: Tensor) -> IndexedSlices:
+    is_handle = source._dtype is dtypes.resource
+    shape = raw.VariableShape(source) if is_handle else nodes.shape_of(source)
+    return IndexedSlices(values=values, indices=indices, dense_shape=shape)
 
 
 def extend_outputs(operation: Operation, functions: list[Function], bodies: list[GradientBody]) -> None:

@@ -15,6 +15,7 @@ from headrace.opdef import constant_node, convert_to_tensor, raw
 from headrace.opdef.bodies import add_function, finish_in_order, function_name, identities
 from headrace.opdef.element_shapes import as_operand
 from headrace.opdef.functions import called_functions
+from headrace.ops.flow.loop_slices import GatheredRows, is_only_gathered, is_zero
 from headrace.ops.flow.toggles import numbered
 
 _FIRST = 3  # a gradient loop's own variables: its counter, the forward loop's maximum, how often that ran
@@ -104,6 +105,8 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
         for i, t in enumerate(operation.inputs)
         if i > 1 and carries_gradient(t) and not _holds_no_floats(work.outputs[i])
     ]
+    sparse = [i for i in targets if numbered(graph) and is_zero(grads[i]) and _is_only_gathered(work, i)]
+    targets = [i for i in targets if i not in sparse]
     dys = [
         zeros_like_outside(operation.outputs[i]) if grads[i] is None else convert_to_tensor(grads[i])
         for i in targets
@@ -117,22 +120,30 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
         first = [body.placeholder(dtypes.int32, (), "Placeholder") for _ in range(_FIRST)]
         given = [_placeholder_for(body, operation, i, dy) for i, dy in zip(targets, dys, strict=True)]
         ys = [work.outputs[i] for i in targets]
-        xs = [work.inputs[i] for i in targets]
+        xs = [work.inputs[i] for i in (*targets, *sparse)]
         found = gradients_between(ys, xs, given, source=work.graph) if xs else []
         out = [
             zeros_like_outside(x) if g is None else convert_to_tensor(g)
-            for x, g in zip(xs, found, strict=True)
+            for x, g in zip(xs, found[: len(targets)], strict=False)
         ]
         out = [body.capture(g) for g in out]
+        gathered = {
+            i: GatheredRows(body, work.inputs[i], g)
+            for i, g in zip(sparse, found[len(targets) :], strict=True)
+            if g is not None
+        }
         counted: Any = first[0] + 1  # type: ignore[operator]
         body.outputs = [_same(t) for t in (counted, *first[1:], *out)]
         if automatic is not None:
             finish_in_order(body, automatic)
+    body.outputs += [t for each in gathered.values() for t in each.results]
     body.outputs += body.handed_on()
-    body.inputs = [*first, *given, *body.taken]
+    lists = [t for each in gathered.values() for t in each.arguments]
+    body.inputs = [*first, *given, *lists, *body.taken]
     ends = stacks.finish()
     # The count is an output of the forward loop: how often its body ran.
     start = [counter, operation.inputs[1], operation.outputs[0], *dys]
+    start += [t for each in gathered.values() for t in each.start()]
     start += [ends.get(source, source) for source in body.taken.values()]
     body._captures = {}
     condition = FuncGraph(names[1])
@@ -142,9 +153,17 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
         condition.outputs = [raw.Identity(raw.Less(condition.inputs[0], condition.inputs[2]))]
     node = _loop(operation, condition, body, start)
     results: list[Any] = [None] * n
-    for i, t in zip(targets, identities(node)[_FIRST : _FIRST + len(targets)], strict=True):
+    same = identities(node)[_FIRST:]
+    for i, t in zip(targets, same, strict=False):
         results[i] = t
+    for k, (i, each) in enumerate(gathered.items()):
+        at = len(targets) + 2 * k
+        results[i] = each.slices(same[at : at + 2], operation.inputs[i])
     return results
+
+
+def _is_only_gathered(work: Function, i: int) -> bool:
+    return work.inputs[i] is work.outputs[i] and is_only_gathered(work.inputs[i])
 
 
 def _holds_no_floats(after: Tensor) -> bool:

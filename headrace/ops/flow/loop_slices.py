@@ -1,0 +1,108 @@
+"""Gradients of what a loop only takes rows of: IndexedSlices, which grow in the gradient's loop.
+
+TensorFlow gives them without functional control flow, and optimizers then change only the rows that were taken. They
+start with a row of zeros at index 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace import dtypes
+from headrace.export import NAMES
+from headrace.graph import IndexedSlices, Operation, Tensor
+from headrace.graph.func_graph import FuncGraph
+from headrace.opdef import constant_value, nodes, raw
+
+_GATHERS = ("GatherV2", "Gather", "ResourceGather")
+
+
+def is_zero(grad: Any) -> bool:
+    """Whether a gradient is none, or the zeros that stand for none."""
+    if grad is None:
+        return True
+    if not isinstance(grad, Tensor):
+        return False
+    op = grad._op
+    if op.type == "Fill":
+        op = op._inputs[1]._op
+    return op.type == "ZerosLike" or (op.type == "Const" and not np.any(op.attrs["value"]))
+
+
+def is_only_gathered(tensor: Tensor) -> bool:
+    """Whether a tensor, or a variable by its handle, of a known shape is used for nothing but taking rows of it."""
+    dims = _shape_of(tensor)
+    if not dims or None in dims[1:]:
+        return False
+    return bool(tensor._consumers) and all(_takes_rows(op, tensor) for op in tensor._consumers)
+
+
+def _shape_of(tensor: Tensor) -> Any:
+    if tensor._dtype is not dtypes.resource:
+        return tensor._dims
+    return tensor._handle_data[0][1] if tensor._handle_data else None
+
+
+def _takes_rows(op: Operation, tensor: Tensor) -> bool:
+    if op.type == "Identity":
+        return all(_takes_rows(each, op._outputs[0]) for each in op._outputs[0]._consumers)
+    if op.type not in _GATHERS or op._inputs[0] is not tensor or op.attrs.get("batch_dims"):
+        return False
+    axis = constant_value(op._inputs[2]) if op.type == "GatherV2" else np.int32(0)
+    return axis is not None and int(axis) == 0
+
+
+class GatheredRows:
+    """The slices of one tensor, gathered on two lists that are variables of the gradient's loop.
+
+    Attributes:
+      arguments: The lists before an iteration, parameters of the loop's body.
+      results: The lists after it.
+
+    Args:
+      body: The body of the gradient's loop.
+      source: What the forward loop takes rows of, a tensor of its body.
+      slices: The gradient in one iteration.
+    """
+
+    def __init__(self, body: FuncGraph, source: Tensor, slices: IndexedSlices):
+        row = (_shape_of(source) or ())[1:]
+        self._shapes = [(None, *row), (None,)]
+        self._types = [slices.values.dtype.base_dtype, slices.indices.dtype.base_dtype]
+        self.arguments: list[Tensor] = []
+        self.results: list[Tensor] = []
+        for part, dtype, dims in zip((slices.values, slices.indices), self._types, self._shapes, strict=True):
+            before = body.placeholder(dtypes.variant, (), "Placeholder")
+            before._handle_data = ((dtype, dims),)
+            self.arguments.append(before)
+            self.results.append(raw.TensorListPushBack(before, body.capture(part)))
+
+    def start(self) -> list[Tensor]:
+        """Adds the empty lists that the loop starts with."""
+        return [
+            raw.EmptyTensorList(_operand(dims), -1, element_dtype=dtype)
+            for dtype, dims in zip(self._types, self._shapes, strict=True)
+        ]
+
+    def slices(self, lists: list[Tensor], source: Tensor) -> IndexedSlices:
+        """Returns the gradient.
+
+        Args:
+          lists: The lists at the loop's end.
+          source: What the loop takes rows of, outside.
+        """
+        parts = []
+        for each, dtype, dims in zip(lists, self._types, self._shapes, strict=True):
+            none = np.zeros([0], np.int64)
+            rows = raw.TensorListConcatV2(each, _operand(dims), none, element_dtype=dtype)[0]
+            first = np.zeros((1, *[d or 0 for d in dims[1:]]), dtype.as_numpy_dtype)
+            parts.append(NAMES["concat"]([first, rows], 0))
+        is_handle = source._dtype is dtypes.resource
+        shape = raw.VariableShape(source) if is_handle else nodes.shape_of(source)
+        return IndexedSlices(values=parts[0], indices=parts[1], dense_shape=shape)
+
+
+def _operand(dims: Any) -> list[int]:
+    return [-1 if d is None else d for d in dims]
