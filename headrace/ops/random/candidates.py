@@ -6,9 +6,12 @@ sampled classes depend on all the draws before, so the samplers run on the host.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from headrace import errors
+from headrace.native import sampling as native
 from headrace.ops.random import philox
 from headrace.ops.random.distributions import doubles_from_words
 
@@ -104,6 +107,19 @@ class LogUniform(Uniform):
     def classes(self, words: np.ndarray) -> np.ndarray | None:
         doubles = doubles_from_words(words[:, 0], words[:, 1])
         return (np.exp(doubles * self._log_range).astype(np.int64) - 1) % self.count
+
+    def natively(self, true_classes: np.ndarray, count: int, unique: bool, key, counter) -> Any:
+        """Returns what `sampled` does by the native library, None without it."""
+        if unique and count > self.count:
+            return None
+        found = native.log_uniform(key, counter, self.count, self._log_range, count, unique)
+        if found is None:
+            return None
+        classes, tries = found
+        expected = (
+            native.log_uniform_expected(c, self._log_range, count, tries) for c in (true_classes, classes)
+        )
+        return [classes, *expected]
 
     def probability(self, classes: np.ndarray) -> np.ndarray:
         values = classes.astype(np.float64)
@@ -247,6 +263,10 @@ def sampled(sampler, true_classes: np.ndarray, count: int, unique: bool, random)
       random: Takes a number of blocks and returns the key and the counter of that many.
     """
     key, counter = random(_BLOCKS_PER_SAMPLE * count)
+    if type(sampler) is LogUniform:
+        found = sampler.natively(true_classes, count, unique, key, counter)
+        if found is not None:
+            return found
     classes, tries = draw(sampler, count, unique, Draws(key, counter))
     true, expected = (expected_counts(sampler.probability(c), count, tries) for c in (true_classes, classes))
     if sampler.learns:
