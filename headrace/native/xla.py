@@ -9,6 +9,7 @@ from headrace import native
 from headrace.lazy import jax
 
 TARGETS = (
+    "headrace_gather_rows",
     "headrace_max_pool_gradient",
     "headrace_philox_blocks",
     "headrace_product",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import math
 
 import numpy as np
 
 from headrace import dtypes, errors
 from headrace.graph import IndexedSlices, colocate_with
 from headrace.lazy import jnp
-from headrace.native import updates
+from headrace.native import updates, xla
 from headrace.opdef import constant_value, export, op, raw
 from headrace.opdef.nodes import ones, shape_of, size_of, zeros
 from headrace.ops.array.pack import stack
+
+_FEWEST_IN_ROW, _FEWEST_NUMBERS = 16, 4096
 
 GatherV2 = op("""
     GatherV2(params: Tparams, indices: Tindices, axis: Taxis) -> (output: Tparams)
@@ -115,11 +118,29 @@ def _batch_and_axis(params, indices, axis, batch_dims):
     return batch, at
 
 
+def _is_worth_a_call(params, indices):
+    """Whether the native library copies rows quicker than XLA, which copies number by number and looks up each."""
+    width = math.prod(params.shape[1:])
+    return (
+        width >= _FEWEST_IN_ROW
+        and width * indices.size >= _FEWEST_NUMBERS
+        and params.shape[0] > 0
+        and np.dtype(params.dtype).kind in "fiu"
+        and xla.library() is not None
+    )
+
+
 def _take(params, indices, axis, batch_dims, xp):
     batch, at = _batch_and_axis(params, indices, axis, batch_dims)
     if batch == 0:
         if xp is np:
             return np.take(params, indices, at)
+        if at == 0 and _is_worth_a_call(params, indices):
+            width = math.prod(params.shape[1:])
+            shape = indices.size, width
+            flat = params.reshape(params.shape[0], width), indices.reshape(-1)
+            rows = xla.call("headrace_gather_rows", shape, params.dtype, *flat)
+            return rows.reshape(*indices.shape, *params.shape[1:])
         return jnp.take(params, indices, at, mode="clip")
     # One index array a batch dimension, broadcast against the indices, beside slices up to the axis.
     inner = indices.shape[batch:]
