@@ -43,12 +43,15 @@ class FuncGraph(Graph):
       structured_input_signature: The (args, kwargs) that the Python function was called with, as TensorSpecs.
       control_captures: Operations of outer graphs that nodes inside were told to wait for.
       control_outputs: Operations that run with every call, whatever the outputs need.
+      is_of_gradient: Whether it is the body of a branch's or a loop's gradient.
       stands_for: Placeholder -> the tensor, of a graph around, whose value it has in every call.
 
     Args:
       name: The function's name.
       outer: The graph around it, the default graph if None.
     """
+
+    is_of_gradient = False
 
     def __init__(self, name: str, outer: Graph | None = None):
         super().__init__()

@@ -241,6 +241,6 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def _zeros_like(x: Any) -> Any:
-    if isinstance(x, TensorList):
+    if hasattr(x, "zeros_like"):  # a list, or an optional
         return x.zeros_like()
     return np.full(x.shape, b"", object) if x.dtype == object else np.zeros(x.shape, x.dtype)

@@ -27,7 +27,7 @@ from headrace.opdef.bodies import (
     identities,
 )
 from headrace.opdef.functions import arguments_of, called_functions
-from headrace.ops.flow.toggles import numbered
+from headrace.ops.flow.toggles import is_functional
 
 
 class GradientBody(FuncGraph):
@@ -39,6 +39,8 @@ class GradientBody(FuncGraph):
       left: What the forward node has to give out beside its outputs, tensors of the forward body.
       wraps: Whether it comes in Optionals.
     """
+
+    is_of_gradient = True
 
     def __init__(self, name: str, forward: Function, operation: Operation, wraps: bool):
         super().__init__(name)
@@ -122,7 +124,7 @@ def branch_gradient(operation: Operation, grads: Any) -> list[Any]:
     functions = called_functions(operation)
     arguments = arguments_of(operation, functions[0])
     graph = get_default_graph()
-    wraps = not numbered(graph)
+    wraps = is_functional(graph)
     # Functions can't return nothing: what has no gradient has zeros in TensorFlow.
     targets = [i for i, t in enumerate(arguments) if wraps or carries_gradient(t)]
     dense = [None if g is None else convert_to_tensor(g) for g in grads]

@@ -16,7 +16,7 @@ from headrace.opdef.bodies import add_function, finish_in_order, function_name, 
 from headrace.opdef.element_shapes import as_operand
 from headrace.opdef.functions import called_functions
 from headrace.ops.flow.loop_slices import GatheredRows, is_only_gathered, is_zero
-from headrace.ops.flow.toggles import numbered
+from headrace.ops.flow.toggles import is_functional
 
 _FIRST = 3  # a gradient loop's own variables: its counter, the forward loop's maximum, how often that ran
 
@@ -30,6 +30,8 @@ class LoopGradientBody(FuncGraph):
       stacked: Tensors of the forward body that differ from one iteration to the next -> (stack after one was taken
         off it, what was taken off).
     """
+
+    is_of_gradient = True
 
     def __init__(self, name: str, forward: Function, operation: Operation, stacks: Stacks):
         super().__init__(name)
@@ -105,7 +107,9 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
         for i, t in enumerate(operation.inputs)
         if i > 1 and carries_gradient(t) and not _holds_no_floats(work.outputs[i])
     ]
-    sparse = [i for i in targets if numbered(graph) and is_zero(grads[i]) and _is_only_gathered(work, i)]
+    sparse = [
+        i for i in targets if not is_functional(graph) and is_zero(grads[i]) and _is_only_gathered(work, i)
+    ]
     targets = [i for i in targets if i not in sparse]
     dys = [
         zeros_like_outside(operation.outputs[i]) if grads[i] is None else convert_to_tensor(grads[i])
@@ -115,7 +119,7 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
     names = [function_name(graph, work.name, "grad"), function_name(graph, test.name, "grad")]
     stacks = Stacks(operation, test, work)
     body = LoopGradientBody(names[0], work, operation, stacks)
-    automatic = None if numbered(graph) else AutomaticControl(body)
+    automatic = AutomaticControl(body) if is_functional(graph) else None
     with body.as_default():
         first = [body.placeholder(dtypes.int32, (), "Placeholder") for _ in range(_FIRST)]
         given = [_placeholder_for(body, operation, i, dy) for i, dy in zip(targets, dys, strict=True)]

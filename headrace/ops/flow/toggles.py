@@ -29,6 +29,18 @@ def numbered(graph: Any) -> bool:
     return not _enabled and numbering.is_numbered(graph)
 
 
+def is_functional(graph: Any) -> bool:
+    """Whether TensorFlow would build functions for branches and loops in a graph, and for their gradients.
+
+    Bodies of gradients are what the graph is that the gradient is asked for in.
+    """
+    while not _enabled and graph.building_function and graph._numbered_with is None:
+        if not graph.is_of_gradient:
+            return True
+        graph = graph.outer_graph
+    return _enabled
+
+
 @export("control_flow_v2_enabled")
 def control_flow_v2_enabled():
     """Says whether `enable_control_flow_v2` was called last."""

@@ -60,3 +60,20 @@ def test_what_comes_in_optionals_is_compiled(name, monkeypatch):
     branch_programs.values(tf, graph, fetches)
     plans = [plan for plan in made if plan.fetches == fetches]
     assert plans and not any(plan._forced for plan in plans)
+
+
+@pytest.mark.parametrize("functional", [True, False])
+def test_two_gradients_of_branches_in_a_loop(functional, tier, request):
+    if functional:
+        request.getfixturevalue("functional_control_flow")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, n = tf.constant([1.0, 2.0]), tf.placeholder(tf.int32, [])
+
+        def body(i, y):
+            return i + 1, tf.cond(i > 1, lambda: tf.exp(-y) * x, lambda: tf.sin(y))
+
+        y = tf.while_loop(lambda i, y: i < n, body, (0, x))[1]
+        first, second = tf.gradients(y, x)[0], tf.gradients(y * 2.0, x)[0]
+        for k in range(4):
+            a, b = session.run([first, second], {n: k})
+            np.testing.assert_allclose(2 * a, b, rtol=1e-6)
