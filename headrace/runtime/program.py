@@ -273,6 +273,9 @@ class Program:
             if key:
                 self._save_need(store, key, need)
             raise
+        finally:
+            # Lists among the arguments are held as they came, for their structure, until then.
+            self._arguments = [_form(v) if hasattr(v, "shape") else None for v in self._arguments]
 
     def _build(self, store: Any, key: str, stop: Callable[[], None] | None) -> None:
         cluster, dynamic = self.cluster, self.dynamic
