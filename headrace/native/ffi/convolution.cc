@@ -53,6 +53,50 @@ Patches patches_of(const Convolution& of) {
   return p;
 }
 
+constexpr int64_t kFewestChannels = 16;  // the parts of sums that are left should not be short
+
+// Cuts places of the window into regions if that saves enough.
+std::vector<Region> regions_of(const Patches& of, int64_t images) {
+  Region all{};
+  struct Range {
+    int64_t first, size, begin, end;
+  };
+  std::vector<Range> ranges[3];
+  for (int a = 0; a < 3; ++a) {
+    all.size[a] = of.outputs[a];
+    all.taps[a][1] = of.window[a];
+    for (int64_t o = 0; o < of.outputs[a]; ++o) {
+      const int64_t start = o * of.step[a] - of.before[a];
+      int64_t begin = 0, end = of.window[a];
+      while (begin < end && start + begin * of.dilation[a] < 0) ++begin;
+      while (end > begin && start + (end - 1) * of.dilation[a] >= of.size[a]) --end;
+      if (begin == end) begin = end = 0;
+      if (!ranges[a].empty() && ranges[a].back().begin == begin && ranges[a].back().end == end) {
+        ++ranges[a].back().size;
+      } else {
+        ranges[a].push_back({o, 1, begin, end});
+      }
+    }
+  }
+  if (of.channels < kFewestChannels || ranges[0].size() * ranges[1].size() * ranges[2].size() > 64) return {all};
+  std::vector<Region> regions;
+  double left = 0;  // of the multiplications; a tile takes as long as one of four rows at least
+  int64_t row = 0;
+  for (const Range& d : ranges[0]) {
+    for (const Range& h : ranges[1]) {
+      for (const Range& w : ranges[2]) {
+        const int64_t rows = images * d.size * h.size * w.size;
+        regions.push_back({row, {d.first, h.first, w.first}, {d.size, h.size, w.size},
+                           {{d.begin, d.end}, {h.begin, h.end}, {w.begin, w.end}}});
+        row += rows;
+        left += static_cast<double>(std::max<int64_t>(rows, 4) + 1) * (d.end - d.begin) * (h.end - h.begin) * (w.end - w.begin);
+      }
+    }
+  }
+  if (left > 0.97 * row * volume(of.window)) return {all};
+  return regions;
+}
+
 }  // namespace
 
 bool Convolution::is_sound() const {
@@ -92,6 +136,12 @@ void Convolution::forward(const float* x, const float* w, float* y, Work& work) 
     } else {
       p.left.kind = Left::kPatches;
       p.left.patches = patches_of(*this);
+      p.left.regions = regions_of(p.left.patches, images);
+      p.out.is_grid = true;
+      p.out.strides[0] = volume(outputs) * filters;
+      p.out.strides[1] = outputs[1] * outputs[2] * filters;
+      p.out.strides[2] = outputs[2] * filters;
+      p.out.strides[3] = filters;
     }
     p.right.stride = filters;
     p.out.stride = filters;
@@ -162,11 +212,9 @@ void Convolution::input_gradient(const float* w, const float* dy, float* dx, Wor
       } else {
         p.left.kind = Left::kPatches;
         p.left.patches = patches;
+        p.left.regions = regions_of(patches, images);
         p.out.is_grid = true;
-        for (int a = 0; a < 3; ++a) {
-          p.out.grid[a] = of[a].outputs;
-          p.out.strides[a + 1] = step[a] * out[a + 1];
-        }
+        for (int a = 0; a < 3; ++a) p.out.strides[a + 1] = step[a] * out[a + 1];
         p.out.strides[0] = out[0];
       }
       work.products.push_back(p);

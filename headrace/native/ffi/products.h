@@ -28,11 +28,20 @@ struct Patches {
   int64_t columns() const { return window[0] * window[1] * window[2] * channels; }
 };
 
+// Places of a window that see the same of its elements: elsewhere it stands beyond an edge. Places are counted region by
+// region, so that the rows of one tile have the same terms and nothing is multiplied by the padding.
+struct Region {
+  int64_t row;                // the first place's
+  int64_t first[3], size[3];  // of the places, along the three axes
+  int64_t taps[3][2];         // the elements that are seen: the first, and the one behind the last
+};
+
 struct Left {
   enum Kind { kRows, kColumns, kPatches, kTurnedPatches } kind;
   const float* data;
   int64_t stride;   // kRows: of i, kColumns: of k
   Patches patches;  // kPatches: i is the place, kTurnedPatches: k is
+  std::vector<Region> regions;  // kPatches: one at least
 };
 
 struct Right {
@@ -47,8 +56,8 @@ struct Right {
 struct Out {
   float* data;
   int64_t stride;  // of i, unless `is_grid`
-  bool is_grid;    // whether i is a place of a grid, within which the last index counts fastest
-  int64_t grid[3], strides[4];  // of images, and of the three axes
+  bool is_grid;    // whether i is a place of `left.patches`
+  int64_t strides[4];  // then: of images, and of the three axes
 };
 
 struct Product {

@@ -7,6 +7,7 @@ constexpr int64_t kMostDeep = 512;               // terms that are added up befo
 constexpr int64_t kDeep = 256;                   // and as many where there are many columns
 constexpr int64_t kWholeDeep = 320;              // or where the right operand is kept as a whole
 constexpr int64_t kFewColumns = 128;
+constexpr int64_t kFewestChannels = 16;          // of patches with several regions
 constexpr int64_t kFewTerms = 32;                // so few that looking ahead would take longer than multiplying
 constexpr int64_t kRowStride = kMostDeep + 16;   // of packed rows: no power of two; there is room behind
 constexpr int64_t kTurnedStride = kRows <= 8 ? 8 : 16;  // of packed columns
@@ -152,6 +153,12 @@ struct Place {
   int64_t image, at[3];
 };
 
+inline const Region& region_of(const Left& left, int64_t row) {
+  const Region* region = left.regions.data();
+  for (int64_t more = static_cast<int64_t>(left.regions.size()) - 1; more > 0 && region[1].row <= row; --more) ++region;
+  return *region;
+}
+
 inline Place place_of(int64_t index, const int64_t* sizes) {
   Place p;
   p.at[2] = index % sizes[2];
@@ -215,20 +222,22 @@ HEADRACE_TARGET inline void copy_inside(float* to, const float* row, int64_t off
 HEADRACE_TARGET void pack_patches(const Left& left, int64_t first, int64_t count, int64_t column, int64_t deep,
                                   float* to) {
   const Patches& of = left.patches;
+  const Region& region = region_of(left, first);
   const int64_t row = of.size[2] * of.pixel, image = of.size[0] * of.size[1] * row;
   const bool dense = of.is_dense();
   const float* images[kRows];
   int64_t corners[kRows][3];
   bool inside[kRows];  // whether the whole window is
-  Place p = place_of(first, of.outputs);
+  Place p = place_of(first - region.row, region.size);
   for (int64_t i = 0; i < count; ++i) {
     images[i] = left.data + p.image * image;
     inside[i] = true;
     for (int a = 0; a < 3; ++a) {
-      corners[i][a] = p.at[a] * of.step[a] - of.before[a];
-      inside[i] &= corners[i][a] >= 0 && corners[i][a] + (of.window[a] - 1) * of.dilation[a] < of.size[a];
+      corners[i][a] = (region.first[a] + p.at[a]) * of.step[a] - of.before[a];
+      inside[i] &= corners[i][a] + region.taps[a][0] * of.dilation[a] >= 0 &&
+                   corners[i][a] + (region.taps[a][1] - 1) * of.dilation[a] < of.size[a];
     }
-    advance(p, of.outputs);
+    advance(p, region.size);
   }
   Run run = run_of(of, column);
   for (int64_t done = 0; done < deep; advance(run, of)) {
@@ -334,15 +343,16 @@ inline void look_ahead(const Left& left, int64_t first, int64_t count, int64_t k
     for (int64_t i = 0; i < count; ++i) ahead.rows[i] = left.data + (first + i) * left.stride + k;
   } else if (left.kind == Left::kPatches && k == 0 && deep >= kFewTerms) {
     const Patches& of = left.patches;
-    Place p = place_of(first, of.outputs);
+    const Region& region = region_of(left, first);
+    Place p = place_of(first - region.row, region.size);
     for (int64_t i = 0; i < count; ++i) {
       int64_t at[3];
       for (int a = 0; a < 3; ++a) {
-        at[a] = p.at[a] * of.step[a] - of.before[a] + (of.window[a] - 1) * of.dilation[a];
+        at[a] = (region.first[a] + p.at[a]) * of.step[a] - of.before[a] + (of.window[a] - 1) * of.dilation[a];
         if (at[a] < 0 || at[a] >= of.size[a]) at[a] = 0;
       }
       ahead.rows[i] = left.data + (((p.image * of.size[0] + at[0]) * of.size[1] + at[1]) * of.size[2] + at[2]) * of.pixel;
-      advance(p, of.outputs);
+      advance(p, region.size);
     }
   }
 }
@@ -417,32 +427,16 @@ inline void rows_of(const Product& of, const Part& part, int64_t first, int64_t 
     for (int64_t i = 0; i < count; ++i) rows[i] = out.data + (first + i) * out.stride;
     return;
   }
-  Place p = place_of(first, out.grid);
+  const Region& region = region_of(of.left, first);
+  Place p = place_of(first - region.row, region.size);
   for (int64_t i = 0; i < count; ++i) {
-    rows[i] = out.data + p.image * out.strides[0] + p.at[0] * out.strides[1] + p.at[1] * out.strides[2] +
-              p.at[2] * out.strides[3];
-    advance(p, out.grid);
+    rows[i] = out.data + p.image * out.strides[0];
+    for (int a = 0; a < 3; ++a) rows[i] += (region.first[a] + p.at[a]) * out.strides[a + 1];
+    advance(p, region.size);
   }
 }
 
 inline bool is_turned(const Left& left) { return left.kind == Left::kColumns || left.kind == Left::kTurnedPatches; }
-
-// Says what the next block of a product with a turned left operand will read in place of what this tile reads.
-inline void look_beyond(const Product& of, const Part& part, int64_t k, int64_t panel, int64_t panels, bool is_first,
-                        int64_t column, const float* hot, Ahead& ahead) {
-  ahead.rows[0] = ahead.rows[1] = hot;
-  ahead.steps[0] = ahead.steps[1] = 0;
-  if (k >= part.k1) return;
-  if (is_first && of.left.kind == Left::kColumns) {
-    ahead.rows[0] = of.left.data + k * of.left.stride + part.m0 + (part.m1 - part.m0) * panel / panels;
-    ahead.steps[0] = of.left.stride;
-  }
-  // A panel's first tiles fetch one line of each row, the second panel's the other.
-  if (panel < 2 && of.right.kind == Right::kRows) {
-    ahead.rows[1] = of.right.data + k * of.right.stride + column + panel * 16;
-    ahead.steps[1] = of.right.stride;
-  }
-}
 
 // Some columns of a part, and some terms of its sums.
 struct Block {
@@ -450,34 +444,106 @@ struct Block {
   bool add, direct;  // to what is there already; whether the right operand is read where it lies
 };
 
-// Where the next panels begin that are packed after some others.
-struct Next {
-  int64_t panel, k;
+// The rows of a tile; all are of one region.
+struct Panel {
+  int64_t first, count;
 };
 
-// Multiplies some panels of rows by a block of the right operand, packed in `right`; `left` is scratch.
-HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& block, int64_t panel, int64_t group,
-                              const Next& next, float* right, float* left) {
-  const int64_t high = part.m1 - part.m0, panels = pieces(high, kRows), n = block.n, k = block.k, deep = block.deep;
+inline Panel panel_after(const Product& of, const Part& part, int64_t row) {
+  int64_t begin = part.m0, end = part.m1;
+  if (of.left.kind == Left::kPatches) {
+    const Region& region = region_of(of.left, row);
+    const Region* last = of.left.regions.data() + of.left.regions.size() - 1;
+    if (region.row > begin) begin = region.row;
+    if (&region != last && (&region)[1].row < end) end = (&region)[1].row;
+  }
+  // All panels of a region are as high, or one lower.
+  const int64_t count = pieces(end - begin, kRows), high = (end - begin) / count, higher = (end - begin) % count;
+  const bool is_higher = row - begin < higher * (high + 1);
+  return {row, is_higher ? high + 1 : high};
+}
+
+// Says what the next block of a product with a turned left operand will read in place of what this tile reads.
+inline void look_beyond(const Product& of, const Part& part, int64_t k, const Panel& panel, bool is_first,
+                        int64_t column, const float* hot, Ahead& ahead) {
+  ahead.rows[0] = ahead.rows[1] = hot;
+  ahead.steps[0] = ahead.steps[1] = 0;
+  if (k >= part.k1) return;
+  if (is_first && of.left.kind == Left::kColumns) {
+    ahead.rows[0] = of.left.data + k * of.left.stride + panel.first;
+    ahead.steps[0] = of.left.stride;
+  }
+  // The first panel's tiles fetch one line of each row, the second panel's the other.
+  const int64_t number = panel.first == part.m0 ? 0 : panel.first <= part.m0 + kRows ? 1 : 2;
+  if (number < 2 && of.right.kind == Right::kRows) {
+    ahead.rows[1] = of.right.data + k * of.right.stride + column + number * 16;
+    ahead.steps[1] = of.right.stride;
+  }
+}
+
+struct Terms {
+  int64_t k, deep;
+};
+
+constexpr int64_t kMostTerms = kMostDeep / kFewestChannels + 2;
+
+// Which terms of a block are no products with padding.
+inline int64_t terms_of(const Product& of, int64_t row, int64_t k, int64_t deep, Terms* terms) {
+  terms[0] = {k, deep};
+  if (of.left.kind != Left::kPatches) return 1;
+  const Patches& patches = of.left.patches;
+  const auto& taps = region_of(of.left, row).taps;
+  bool is_all = true;
+  for (int a = 0; a < 3; ++a) is_all &= taps[a][0] == 0 && taps[a][1] == patches.window[a];
+  if (is_all) return 1;
+  const int64_t line = patches.window[2] * patches.channels;  // terms of a line of the window
+  int64_t count = 0;
+  for (int64_t i = taps[0][0]; i < taps[0][1]; ++i) {
+    for (int64_t j = taps[1][0]; j < taps[1][1]; ++j) {
+      int64_t begin = (i * patches.window[1] + j) * line, end = begin + taps[2][1] * patches.channels;
+      begin += taps[2][0] * patches.channels;
+      if (begin < k) begin = k;
+      if (end > k + deep) end = k + deep;
+      if (begin >= end) continue;
+      if (count > 0 && terms[count - 1].k + terms[count - 1].deep == begin) {
+        terms[count - 1].deep += end - begin;
+      } else {
+        terms[count++] = {begin, end - begin};
+      }
+    }
+  }
+  return count;
+}
+
+// Multiplies some panels of rows by a block of the right operand, packed in `right`; `left` is scratch. After that come
+// a panel from row `next` on and the terms from `next_k` on.
+HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& block, const Panel* panels,
+                              int64_t group, int64_t next, int64_t next_k, float* right, float* left) {
+  const int64_t n = block.n, k = block.k, deep = block.deep;
   const bool turned = is_turned(of.left);
+  Terms terms[kMostTerms];
+  int64_t count = terms_of(of, panels[0].first, k, deep, terms);
+  if (count == 0) {
+    if (block.add) return;
+    terms[count++] = {k, 0};  // nothing is added up: all is zero
+  }
   float* rows[kPanels][kRows];
-  int64_t count[kPanels];
   for (int64_t g = 0; g < group; ++g) {
-    const int64_t i = part.m0 + high * (panel + g) / panels;
-    count[g] = part.m0 + high * (panel + g + 1) / panels - i;
-    pack_left(of.left, i, count[g], k, deep, left + g * kPanel);
-    rows_of(of, part, i, count[g], rows[g]);
+    for (int64_t t = 0; t < count; ++t) {
+      pack_left(of.left, panels[g].first, panels[g].count, terms[t].k, terms[t].deep,
+                left + g * kPanel + (turned ? 0 : terms[t].k - k));
+    }
+    rows_of(of, part, panels[g].first, panels[g].count, rows[g]);
   }
   Ahead ahead;
   if (!turned) {
-    const int64_t i = part.m0 + high * next.panel / panels;
-    const int64_t more = next.panel < panels ? part.m0 + high * (next.panel + 1) / panels - i : 0;
-    look_ahead(of.left, i, more, next.k, deep, left, ahead);
+    const int64_t more = next < part.m1 ? panel_after(of, part, next).count : 0;
+    look_ahead(of.left, next, more, next_k, deep, left, ahead);
   }
   const float* from = right;
   for (int64_t j = 0; j < block.wide; j += kColumns) {
     if (turned) {
-      look_beyond(of, part, k + deep, panel, panels, j == 0, n + j, left, ahead);
+      look_beyond(of, part, k + deep, panels[0], j == 0, n + j, left, ahead);
     } else if (j == kColumns) {
       for (int i = 0; i < 16; ++i) ahead.rows[i] = left;
     }
@@ -494,8 +560,12 @@ HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& 
       }
     }
     for (int64_t g = 0; g < group; ++g) {
-      kTiles.of[turned][vectors - 1][count[g] - 1](deep, left + g * kPanel, from, stride, rows[g], n + j, columns,
-                                                   block.add, ahead);
+      const Tile tile = kTiles.of[turned][vectors - 1][panels[g].count - 1];
+      for (int64_t t = 0; t < count; ++t) {
+        const int64_t skipped = terms[t].k - k;
+        tile(terms[t].deep, left + g * kPanel + (turned ? 0 : skipped), from + skipped * stride, stride, rows[g], n + j,
+             columns, block.add || t > 0, ahead);
+      }
     }
     from += deep * stride;
   }
@@ -503,9 +573,8 @@ HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& 
 
 HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch) {
   const int64_t deep_total = part.k1 - part.k0, wide_total = part.n1 - part.n0;
-  const int64_t panels = pieces(part.m1 - part.m0, kRows);
   // With few rows packing the right operand would take as long as multiplying by it.
-  const bool direct = of.right.kind == Right::kRows && panels <= 2;
+  const bool direct = of.right.kind == Right::kRows && part.m1 - part.m0 <= 2 * kRows;
   // If all of the right operand fits the cache, a panel of rows is finished before the next.
   const bool whole = !direct && pieces(wide_total, kLanes) * kLanes * deep_total <= kBlock;
   const int64_t most_terms = whole ? kWholeDeep : wide_total <= kFewColumns ? kMostDeep : kDeep;
@@ -513,6 +582,8 @@ HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch
   const int64_t most_deep = pieces(pieces(deep_total, steps), kLanes) * kLanes;  // at most kMostDeep
   int64_t most_wide = wide_total;
   if (!direct && !whole) most_wide = kBlock / most_deep / kColumns * kColumns;
+  // Short panels are packed together, so that none is read while it is still on its way to memory.
+  const int64_t most = direct ? 2 : deep_total <= kFewTerms ? kPanels : 1;
   float* right = scratch;
   float* left = scratch + kBlock;
   const auto block_of = [&](int64_t n, int64_t step) {
@@ -520,30 +591,41 @@ HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch
     return Block{n, part.n1 - n < most_wide ? part.n1 - n : most_wide,     k,
                  part.k1 - k < most_deep ? part.k1 - k : most_deep, step > 0, direct};
   };
+  // Panels that are computed together; returns the row behind them.
+  const auto gather = [&](int64_t row, Panel* panels, int64_t& group) {
+    group = 0;
+    do {
+      panels[group] = panel_after(of, part, row);
+      row += panels[group++].count;
+    } while (group < most && row < part.m1 &&
+             (of.left.kind != Left::kPatches || &region_of(of.left, row) == &region_of(of.left, panels[0].first)));
+    return row;
+  };
+  Panel panels[kPanels];
+  int64_t group;
   if (whole) {
     const int64_t width = pieces(wide_total, kLanes) * kLanes;
     for (int64_t step = 0; step < steps; ++step) {
       const Block block = block_of(part.n0, step);
       pack_right(of.right, block.n, block.wide, block.k, block.deep, right + step * most_deep * width);
     }
-    // Short panels are packed together, so that none is read while it is still on its way to memory.
-    const int64_t most = deep_total <= kFewTerms ? kPanels : 1;
-    for (int64_t panel = 0, group; panel < panels; panel += group) {
-      group = panels - panel < most ? panels - panel : most;
+    for (int64_t row = part.m0, next; row < part.m1; row = next) {
+      next = gather(row, panels, group);
       for (int64_t step = 0; step < steps; ++step) {
-        const Next next = step + 1 < steps ? Next{panel, part.k0 + (step + 1) * most_deep} : Next{panel + group, part.k0};
-        multiply(of, part, block_of(part.n0, step), panel, group, next, right + step * most_deep * width, left);
+        const bool is_last = step + 1 == steps;
+        multiply(of, part, block_of(part.n0, step), panels, group, is_last ? next : row,
+                 is_last ? part.k0 : part.k0 + (step + 1) * most_deep, right + step * most_deep * width, left);
       }
     }
     return;
   }
-  const int64_t group = direct ? panels : 1;
   for (int64_t n = part.n0; n < part.n1; n += most_wide) {
     for (int64_t step = 0; step < steps; ++step) {
       const Block block = block_of(n, step);
       if (!direct) pack_right(of.right, n, block.wide, block.k, block.deep, right);
-      for (int64_t panel = 0; panel < panels; panel += group) {
-        multiply(of, part, block, panel, group, {panel + group, block.k}, right, left);
+      for (int64_t row = part.m0, next; row < part.m1; row = next) {
+        next = gather(row, panels, group);
+        multiply(of, part, block, panels, group, next, block.k, right, left);
       }
     }
   }
