@@ -1,8 +1,8 @@
 """Modules that are imported on first use, so that `import headrace` stays quick.
 
 `from headrace.lazy import jax, jnp, lax` gives stand-ins that import the real module when an attribute is first
-read. JAX is set up here, once: 64-bit types on (TensorFlow's dtypes are exact), and glibc told to keep what a step
-frees for the next one.
+read. JAX is set up here, once: 64-bit types on (TensorFlow's dtypes are exact). And glibc is told, before there are
+threads, to keep what a step frees for the next one.
 """
 
 from __future__ import annotations
@@ -49,8 +49,6 @@ def _set_up_jax() -> None:
             return
         module = _import_jax()
         module.config.update("jax_enable_x64", True)
-        if os.environ.get("HEADRACE_KEEP_MEMORY", "1") != "0":
-            keep_memory()
         _jax_ready = True
         for function in _waiting:
             function(module)
@@ -69,7 +67,8 @@ def keep_memory() -> None:
 
     XLA asks for the memory of a step's intermediate results anew in each step. By default glibc gives large blocks
     back to the kernel, which clears every page again when it is touched next: a fifth of an LSTM's step. With one
-    arena for all threads, what one thread frees another can use.
+    arena for all threads, what one thread frees another can use; threads that come before this was said have arenas
+    of their own, which later ones share and which have no room for large blocks.
     """
     global _keeps_memory
     try:
@@ -80,6 +79,10 @@ def keep_memory() -> None:
     mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
     mallopt(_ARENA_MAX, 1)
     _keeps_memory = True
+
+
+if os.environ.get("HEADRACE_KEEP_MEMORY", "1") != "0":
+    keep_memory()
 
 
 def return_memory() -> None:
