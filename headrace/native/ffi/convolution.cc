@@ -159,6 +159,8 @@ void Convolution::filter_gradient(const float* x, const float* dy, float* dw, Wo
     } else {
       p.left.kind = Left::kTurnedPatches;
       p.left.patches = patches_of(*this);
+      p.left.regions = regions_of(p.left.patches, images);
+      p.right.is_grid = p.left.regions.size() > 1;
     }
     p.right.stride = filters;
     p.out.stride = filters;

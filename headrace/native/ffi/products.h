@@ -41,13 +41,14 @@ struct Left {
   const float* data;
   int64_t stride;   // kRows: of i, kColumns: of k
   Patches patches;  // kPatches: i is the place, kTurnedPatches: k is
-  std::vector<Region> regions;  // kPatches: one at least
+  std::vector<Region> regions;  // of patches: one at least
 };
 
 struct Right {
   enum Kind { kRows, kColumns } kind;
   const float* data;
   int64_t stride;  // kRows: of k, kColumns: of n
+  bool is_grid;    // kRows: whether k is a place of the left operand's turned patches, all of a row side by side
   // kColumns: k is side by side for `run` numbers, after which `offsets` tells where the next begin.
   int64_t run;
   std::vector<int64_t> offsets;

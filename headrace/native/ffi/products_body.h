@@ -259,23 +259,25 @@ HEADRACE_TARGET void pack_patches(const Left& left, int64_t first, int64_t count
   }
 }
 
-// Packs columns `first` and on of the patches: `count` numbers of each of `deep` places from `place` on.
+// Packs columns `first` and on of the patches: `count` numbers of each of `deep` places from `place` on, all of one
+// region.
 HEADRACE_TARGET void pack_turned_patches(const Left& left, int64_t first, int64_t count, int64_t place, int64_t deep,
                                          float* to) {
   const Patches& of = left.patches;
+  const Region& region = region_of(left, place);
   const int64_t row = of.size[2] * of.pixel, image = of.size[0] * of.size[1] * row;
   const bool dense = of.is_dense();
   Run run = run_of(of, first);
   for (int64_t done = 0; done < count; advance(run, of)) {
     if (run.count > count - done) run.count = count - done;
-    Place p = place_of(place, of.outputs);
+    Place p = place_of(place - region.row, region.size);
     float* target = to + done;
     for (int64_t k = 0; k < deep;) {
-      int64_t places = of.outputs[2] - p.at[2];  // in this row of places
+      int64_t places = region.size[2] - p.at[2];  // in this row of places
       if (places > deep - k) places = deep - k;
-      const int64_t d = p.at[0] * of.step[0] - of.before[0] + run.at[0] * of.dilation[0];
-      const int64_t h = p.at[1] * of.step[1] - of.before[1] + run.at[1] * of.dilation[1];
-      int64_t w = p.at[2] * of.step[2] - of.before[2] + run.at[2] * of.dilation[2];
+      const int64_t d = (region.first[0] + p.at[0]) * of.step[0] - of.before[0] + run.at[0] * of.dilation[0];
+      const int64_t h = (region.first[1] + p.at[1]) * of.step[1] - of.before[1] + run.at[1] * of.dilation[1];
+      int64_t w = (region.first[2] + p.at[2]) * of.step[2] - of.before[2] + run.at[2] * of.dilation[2];
       if (d < 0 || d >= of.size[0] || h < 0 || h >= of.size[1]) {
         for (int64_t i = 0; i < places; ++i, target += kTurnedStride) clear(target, run.count);
       } else {
@@ -311,7 +313,7 @@ HEADRACE_TARGET void pack_turned_patches(const Left& left, int64_t first, int64_
       }
       k += places;
       p.at[2] += places - 1;
-      advance(p, of.outputs);
+      advance(p, region.size);
     }
     done += run.count;
   }
@@ -407,8 +409,36 @@ HEADRACE_TARGET void pack_columns(const Right& right, int64_t first, int64_t cou
   }
 }
 
-HEADRACE_TARGET void pack_right(const Right& right, int64_t first, int64_t count, int64_t k, int64_t deep, float* to) {
-  if (right.kind == Right::kRows) {
+// As pack_rows, where k is a place of a region.
+HEADRACE_TARGET void pack_places(const Product& of, int64_t first, int64_t count, int64_t k, int64_t deep, float* to) {
+  const int64_t* sizes = of.left.patches.outputs;
+  const int64_t full = count / kColumns * kColumns, rest = count - full, width = padded(rest);
+  for (int64_t done = 0; done < deep;) {
+    const Region& region = region_of(of.left, k + done);
+    const Region* last = of.left.regions.data() + of.left.regions.size() - 1;
+    int64_t end = &region == last ? deep : (&region)[1].row - k;
+    if (end > deep) end = deep;
+    Place p = place_of(k + done - region.row, region.size);
+    for (; done < end; ++done) {
+      int64_t place = p.image;
+      for (int a = 0; a < 3; ++a) place = place * sizes[a] + region.first[a] + p.at[a];
+      const float* from = of.right.data + place * of.right.stride + first;
+      for (int64_t n = 0; n < full; n += kColumns) copy(to + n * deep + done * kColumns, from + n, kColumns);
+      if (rest > 0) {
+        float* panel = to + full * deep + done * width;
+        copy(panel, from + full, rest);
+        clear(panel + rest, width - rest);
+      }
+      advance(p, region.size);
+    }
+  }
+}
+
+HEADRACE_TARGET void pack_right(const Product& of, int64_t first, int64_t count, int64_t k, int64_t deep, float* to) {
+  const Right& right = of.right;
+  if (right.is_grid) {
+    pack_places(of, first, count, k, deep, to);
+  } else if (right.kind == Right::kRows) {
     pack_rows(right, first, count, k, deep, to);
   } else {
     pack_columns(right, first, count, k, deep, to);
@@ -456,6 +486,10 @@ inline Panel panel_after(const Product& of, const Part& part, int64_t row) {
     const Region* last = of.left.regions.data() + of.left.regions.size() - 1;
     if (region.row > begin) begin = region.row;
     if (&region != last && (&region)[1].row < end) end = (&region)[1].row;
+  } else if (of.right.is_grid) {  // one element of the window only
+    const int64_t channels = of.left.patches.channels, tap = row / channels;
+    if (tap * channels > begin) begin = tap * channels;
+    if ((tap + 1) * channels < end) end = (tap + 1) * channels;
   }
   // All panels of a region are as high, or one lower.
   const int64_t count = pieces(end - begin, kRows), high = (end - begin) / count, higher = (end - begin) % count;
@@ -475,7 +509,7 @@ inline void look_beyond(const Product& of, const Part& part, int64_t k, const Pa
   }
   // The first panel's tiles fetch one line of each row, the second panel's the other.
   const int64_t number = panel.first == part.m0 ? 0 : panel.first <= part.m0 + kRows ? 1 : 2;
-  if (number < 2 && of.right.kind == Right::kRows) {
+  if (number < 2 && of.right.kind == Right::kRows && !of.right.is_grid) {
     ahead.rows[1] = of.right.data + k * of.right.stride + column + number * 16;
     ahead.steps[1] = of.right.stride;
   }
@@ -485,11 +519,32 @@ struct Terms {
   int64_t k, deep;
 };
 
-constexpr int64_t kMostTerms = kMostDeep / kFewestChannels + 2;
+constexpr int64_t kMostTerms = 66;  // regions at most, or lines of the window in a block
+static_assert(kMostDeep / kFewestChannels + 2 <= kMostTerms, "a line has a few terms at least");
+
+// Which places of a block see an element of the window; of each region for itself.
+inline int64_t terms_of_regions(const Product& of, int64_t row, int64_t k, int64_t deep, Terms* terms) {
+  const int64_t* window = of.left.patches.window;
+  const int64_t tap = row / of.left.patches.channels;
+  const int64_t at[3] = {tap / (window[1] * window[2]), tap / window[2] % window[1], tap % window[2]};
+  const int64_t regions = static_cast<int64_t>(of.left.regions.size());
+  int64_t count = 0;
+  for (int64_t r = 0; r < regions; ++r) {
+    const Region& region = of.left.regions[r];
+    bool is_seen = true;
+    for (int a = 0; a < 3; ++a) is_seen &= at[a] >= region.taps[a][0] && at[a] < region.taps[a][1];
+    const int64_t begin = region.row > k ? region.row : k;
+    int64_t end = r + 1 < regions ? of.left.regions[r + 1].row : of.k;
+    if (end > k + deep) end = k + deep;
+    if (is_seen && begin < end) terms[count++] = {begin, end - begin};
+  }
+  return count;
+}
 
 // Which terms of a block are no products with padding.
 inline int64_t terms_of(const Product& of, int64_t row, int64_t k, int64_t deep, Terms* terms) {
   terms[0] = {k, deep};
+  if (of.right.is_grid) return terms_of_regions(of, row, k, deep, terms);
   if (of.left.kind != Left::kPatches) return 1;
   const Patches& patches = of.left.patches;
   const auto& taps = region_of(of.left, row).taps;
@@ -531,7 +586,7 @@ HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& 
   for (int64_t g = 0; g < group; ++g) {
     for (int64_t t = 0; t < count; ++t) {
       pack_left(of.left, panels[g].first, panels[g].count, terms[t].k, terms[t].deep,
-                left + g * kPanel + (turned ? 0 : terms[t].k - k));
+                left + g * kPanel + (terms[t].k - k) * (turned ? kTurnedStride : 1));
     }
     rows_of(of, part, panels[g].first, panels[g].count, rows[g]);
   }
@@ -555,7 +610,7 @@ HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& 
         from = of.right.data + k * of.right.stride + n + j;
         stride = of.right.stride;
       } else {
-        pack_right(of.right, n + j, columns, k, deep, right);
+        pack_right(of, n + j, columns, k, deep, right);
         from = right;
       }
     }
@@ -563,7 +618,7 @@ HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& 
       const Tile tile = kTiles.of[turned][vectors - 1][panels[g].count - 1];
       for (int64_t t = 0; t < count; ++t) {
         const int64_t skipped = terms[t].k - k;
-        tile(terms[t].deep, left + g * kPanel + (turned ? 0 : skipped), from + skipped * stride, stride, rows[g], n + j,
+        tile(terms[t].deep, left + g * kPanel + skipped * (turned ? kTurnedStride : 1), from + skipped * stride, stride, rows[g], n + j,
              columns, block.add || t > 0, ahead);
       }
     }
@@ -574,7 +629,7 @@ HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& 
 HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch) {
   const int64_t deep_total = part.k1 - part.k0, wide_total = part.n1 - part.n0;
   // With few rows packing the right operand would take as long as multiplying by it.
-  const bool direct = of.right.kind == Right::kRows && part.m1 - part.m0 <= 2 * kRows;
+  const bool direct = of.right.kind == Right::kRows && !of.right.is_grid && part.m1 - part.m0 <= 2 * kRows;
   // If all of the right operand fits the cache, a panel of rows is finished before the next.
   const bool whole = !direct && pieces(wide_total, kLanes) * kLanes * deep_total <= kBlock;
   const int64_t most_terms = whole ? kWholeDeep : wide_total <= kFewColumns ? kMostDeep : kDeep;
@@ -583,7 +638,7 @@ HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch
   int64_t most_wide = wide_total;
   if (!direct && !whole) most_wide = kBlock / most_deep / kColumns * kColumns;
   // Short panels are packed together, so that none is read while it is still on its way to memory.
-  const int64_t most = direct ? 2 : deep_total <= kFewTerms ? kPanels : 1;
+  const int64_t most = direct ? 2 : deep_total <= kFewTerms && !of.right.is_grid ? kPanels : 1;
   float* right = scratch;
   float* left = scratch + kBlock;
   const auto block_of = [&](int64_t n, int64_t step) {
@@ -607,7 +662,7 @@ HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch
     const int64_t width = pieces(wide_total, kLanes) * kLanes;
     for (int64_t step = 0; step < steps; ++step) {
       const Block block = block_of(part.n0, step);
-      pack_right(of.right, block.n, block.wide, block.k, block.deep, right + step * most_deep * width);
+      pack_right(of, block.n, block.wide, block.k, block.deep, right + step * most_deep * width);
     }
     for (int64_t row = part.m0, next; row < part.m1; row = next) {
       next = gather(row, panels, group);
@@ -622,7 +677,7 @@ HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch
   for (int64_t n = part.n0; n < part.n1; n += most_wide) {
     for (int64_t step = 0; step < steps; ++step) {
       const Block block = block_of(n, step);
-      if (!direct) pack_right(of.right, n, block.wide, block.k, block.deep, right);
+      if (!direct) pack_right(of, n, block.wide, block.k, block.deep, right);
       for (int64_t row = part.m0, next; row < part.m1; row = next) {
         next = gather(row, panels, group);
         multiply(of, part, block, panels, group, next, block.k, right, left);

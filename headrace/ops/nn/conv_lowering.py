@@ -120,6 +120,11 @@ class Convolution:
         seen = math.prod(n * s for n, s in zip(self.outputs, self.strides, strict=True))
         return self.groups == 1 and math.prod(self.sizes) > 2 * seen
 
+    @property
+    def _is_thin(self) -> bool:
+        """Whether so few numbers of so few channels make a sum that XLA is as quick: gathering them takes the time."""
+        return self.filter_shape[-2] < 8 and math.prod(self.filter_shape[:-1]) < 256
+
     def _is_native(self, x: Any) -> bool:
         channels = self.input_shape[channel_axis(self.layout)]
         dtype = x.dtype if x.dtype.itemsize >= 4 else np.float32
@@ -153,7 +158,7 @@ class Convolution:
         if self.is_whole:
             flat = matmul(x.reshape(self.input_shape[0], -1), w.reshape(-1, self.filter_shape[-1]))
             return flat.reshape(self.output_shape)
-        if self._is_native(x):
+        if self._is_native(x) and not self._is_thin:
             return in_float32(
                 lambda x, w: self._native("", self.output_shape, self._channels_last(x), w), x, w
             )
