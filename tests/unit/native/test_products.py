@@ -171,7 +171,8 @@ def test_convolutions_are_those_of_float64(case, monkeypatch):
         lambda target, *rest, **attrs: (called.append(target), original(target, *rest, **attrs))[1],
     )
     y, dx, dw = computed(conv, x, w, dy)
-    assert len(called) == (2 if conv._is_thin else 3)
+    of_convolutions = [target for target in called if target.startswith("headrace_convolution")]
+    assert len(of_convolutions) == (2 if conv._is_thin else 3)
     last = (lambda v: np.moveaxis(v, 1, -1)) if conv.layout == "NCHW" else lambda v: v
     expected = reference(conv, last(x), w, last(dy))
     terms = int(np.prod(conv.filter_shape[:-1]))
