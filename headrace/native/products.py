@@ -27,7 +27,8 @@ def code() -> str:
     if library is None:
         return ""
     library.headrace_product_code.restype = ctypes.c_char_p
-    return library.headrace_product_code().decode()
+    name: bytes = library.headrace_product_code()
+    return name.decode()
 
 
 def is_there() -> bool:
