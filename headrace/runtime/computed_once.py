@@ -130,7 +130,7 @@ class _Step:
             given = [env[v] for v in part.invars]
             if is_kept:
                 with _left_alone():
-                    made = jax.jit(function)(*given)
+                    made = jax.jit(_inlined(function))(*given)
             else:
                 made = function(*given)
             env.update(zip(part.outvars, made, strict=True))
@@ -168,3 +168,14 @@ def _left_alone() -> Any:
     from jax.experimental.xla_metadata import set_xla_metadata
 
     return set_xla_metadata(inlineable="false")
+
+
+def _inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function whose own calls are not left alone: XLA fuses what is in them."""
+    from jax.experimental.xla_metadata import set_xla_metadata
+
+    def kept(*arguments: Any) -> Any:
+        with set_xla_metadata(inlineable=None):
+            return function(*arguments)
+
+    return kept

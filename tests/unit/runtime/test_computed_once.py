@@ -51,6 +51,22 @@ def test_results_are_the_same():
         np.testing.assert_allclose(got, want, rtol=2e-5)
 
 
+def test_what_is_kept_is_one_loop():
+    def net(values, slopes):
+        total, outs = values[0], []
+        for v, slope in zip(values, slopes, strict=True):
+            total = total + jnp.where(v > 0, slope, v)
+            outs.append(jnp.tanh(total))
+        return outs
+
+    shape = (32, 100)
+    closed, leaves = traced(net, ([np.ones(shape, np.float32)] * 12, [np.ones(shape, np.float32)] * 12))
+    assert _Step(closed).groups
+    text = jax.jit(computed_once(closed)).lower(*leaves).compile().as_text()
+    called = [line for line in text.splitlines() if " call(" in line]
+    assert len(called) == len(_Step(closed).groups)
+
+
 def test_a_chain_that_nobody_else_takes_is_left_to_xla():
     def chain(values):
         total = values[0]
