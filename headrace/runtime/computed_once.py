@@ -77,7 +77,7 @@ class _Step:
             sources: set[Any] = set()
             for x in eqn.invars:
                 if type(x) is not jax_core.Literal:
-                    sources |= made_of.get(x) or {x}
+                    sources |= made_of.get(x, {x})
             # Small ones are read again at no cost worth counting.
             sources = {x for x in sources if 8 * x.aval.size >= v.aval.size}
             if len(sources) > _MOST_COUNTED:
@@ -89,7 +89,7 @@ class _Step:
                 and len(set(uses)) > 1
                 and any(u >= 0 and self._takes(self._eqns[u]) for u in uses)
             ):
-                self._gather(i)
+                self._gather(i, made_of)
             else:
                 made_of[v] = frozenset(sources)
 
@@ -106,20 +106,24 @@ class _Step:
     def _takes(eqn: Any) -> bool:
         return eqn.primitive.name in _TAKES or _Step._is_cheap(eqn)
 
-    def _gather(self, last: int) -> None:
-        """Makes a group of an equation and of those that only it needs, one after the other."""
-        members = {last}
+    def _gather(self, last: int, made_of: dict[Any, frozenset[Any]]) -> None:
+        """Makes a group of an equation, of those that only it needs, and of what is cheaply made of small values."""
+        members, copies = {last}, set()
         waiting = [last]
         while waiting:
             for v in self._eqns[waiting.pop()].invars:
                 maker = None if type(v) is jax_core.Literal else self._makers.get(v)
-                if maker is None or maker in members or maker in self._grouped:
+                if maker is None or maker in members or maker in copies or maker in self._grouped:
                     continue
                 if len(self._uses[v]) == 1 and self._takes(self._eqns[maker]):
                     members.add(maker)
-                    waiting.append(maker)
+                elif v in made_of and not made_of[v]:
+                    copies.add(maker)
+                else:
+                    continue
+                waiting.append(maker)
         self._grouped |= members
-        self.groups[last] = sorted(members)
+        self.groups[last] = sorted(members | copies)
 
     def run(self, *arguments: Any) -> list[Any]:
         jaxpr = self._closed.jaxpr
@@ -159,7 +163,10 @@ class _Step:
             for v in self._eqns[i].invars
             if type(v) is not jax_core.Literal and v not in made
         )
-        needed = [v for v in made if any(u not in inside for u in self._uses.get(v, ()))]
+        if members[-1] in self.groups:
+            needed = self._eqns[members[-1]].outvars
+        else:
+            needed = [v for v in made if any(u not in inside for u in self._uses.get(v, ()))]
         eqns = [self._eqns[i] for i in members]
         return self._closed.jaxpr.replace(constvars=[], invars=list(given), outvars=needed, eqns=eqns)
 
