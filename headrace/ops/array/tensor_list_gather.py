@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace import errors, shapes
 from headrace.export import NAMES
+from headrace.graph import get_default_graph, numbering
 from headrace.lazy import jnp
 from headrace.opdef import nodes, op, raw
 from headrace.ops.array.tensor_list_shapes import (
@@ -114,6 +115,11 @@ def tensor_list_gather_grad(op, dtensor):
     shape = raw.TensorListElementShape(handle, shape_type="int32")
     n = raw.TensorListLength(handle)
     dlist = raw.TensorListReserve(shape, n, element_dtype=dtensor.dtype.base_dtype)
+    if op.__dict__.get(ARRAY) is not None:
+        # What is written into the gradient of an array that is changed in place adds up, so each row of an element
+        # that was taken more than once becomes the sum of its rows. TensorFlow's lists keep the last.
+        with numbering.counted_as(get_default_graph(), 0):
+            dtensor = raw.GatherV2(raw.UnsortedSegmentSum(dtensor, indices, n), indices, 0)
     return raw.TensorListScatterIntoExistingList(dlist, dtensor, indices), None, None
 
 

@@ -258,6 +258,26 @@ def test_functional_control_flow_writes_and_reads_any_number_of_times():
         assert session.run(y) == [2.0, 2.0]
 
 
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_the_gradient_of_an_element_gathered_twice_adds_up(in_loop):
+    tf.reset_default_graph()
+    x, i = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.int32, [None])
+    array = tf.TensorArray(tf.float32, 2, clear_after_read=False).unstack(x)
+    y = tf.reduce_sum(array.gather(i) * [[1.0], [2.0], [4.0]])
+    if in_loop:
+        y = tf.while_loop(
+            lambda n, s: n < 1,
+            lambda n, s: (n + 1, s + tf.reduce_sum(array.gather(i) * [[1.0], [2.0], [4.0]])),
+            (0, 0.0),
+        )[1]
+    (gradient,) = tf.gradients(y, x)
+    rows = {x: [[1.0, 2.0], [3.0, 4.0]]}
+    with tf.Session() as session:
+        for _ in range(3):
+            assert session.run(gradient, {**rows, i: [0, 1, 0]}).tolist() == [[5, 5], [2, 2]]
+            assert session.run(gradient, {**rows, i: [1, 1, 1]}).tolist() == [[0, 0], [7, 7]]
+
+
 _ROWS = {
     "unstack": lambda array, rows: array.unstack(rows),
     "scatter": lambda array, rows: array.scatter([0, 1, 2], rows),
