@@ -210,7 +210,7 @@ class _Reference:
         return isinstance(other, _Reference) and self._tensor is other._tensor
 
     def __hash__(self) -> int:
-        return id(self._tensor)
+        return hash(self._tensor)
 
     def __repr__(self) -> str:
         return f"<Reference wrapping {self._tensor!r}>"
