@@ -26,6 +26,9 @@ _SHAPES_REMEMBERED = 1000
 _COMPILING_S = 1.0  # what compiling a cluster takes, as long as none has been
 _IMPORT_S = 0.5  # what JAX takes to be imported, and a program to be loaded
 
+# What these give hangs on shapes alone.
+_OF_SHAPES = frozenset("BroadcastGradientArgs ConcatOffset Rank Shape ShapeN Size".split())
+
 
 class Cluster:
     """One stage's nodes, and the programs compiled for them so far.
@@ -173,6 +176,10 @@ class Cluster:
         """Has programs specialised on an input from now on, if it is one that must be known."""
         if need.tensor in self._by_name and need.tensor not in self.static:
             self.static.add(need.tensor)
+            kind = need.tensor._op.type
+            if kind in _OF_SHAPES:
+                # Where one is needed the others are; each alone would have everything traced up to it.
+                self.static.update(t for t in self.inputs if t._op.type == kind and t not in self.fed)
             return True
         return False
 

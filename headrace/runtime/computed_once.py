@@ -96,6 +96,9 @@ class _Step:
     @staticmethod
     def _is_cheap(eqn: Any) -> bool:
         name = eqn.primitive.name
+        if name.startswith("reduce_") and name in _TAKES:
+            # As in the gradient of what might have been broadcast, and was not.
+            return bool(eqn.invars[0].aval.size == eqn.outvars[0].aval.size)
         if name not in _CHEAP or len(eqn.outvars) != 1 or eqn.effects:
             return False
         if name in ("jit", "pjit"):

@@ -9,13 +9,15 @@ from headrace.runtime.computed_once import _Step, computed_once
 from headrace.runtime.policies import with_policies
 
 
-def recurrence(stages, shape=(20, 100)):
+def recurrence(stages, shape=(20, 100), axes=None):
     """Returns a state that goes on from stage to stage and is taken at each by a product, and its arguments."""
 
     def net(w, state, gates):
         outs = []
         for gate in gates:
             state = state * gate * (1 - gate * gate) + outs[-1] * gate if outs else state * gate
+            if axes is not None:
+                state = jnp.sum(state[None], axes, keepdims=not axes).reshape(shape)
             outs.append(jnp.concatenate([state * gate, state * 2.0], 1) @ w)
         return outs
 
@@ -35,10 +37,11 @@ def size_when_compiled(function, leaves):
     return text.count(" multiply(")
 
 
-def test_the_compiled_step_grows_with_its_stages_and_not_with_their_square():
+@pytest.mark.parametrize("axes", [None, (), (0,)])
+def test_the_compiled_step_grows_with_its_stages_and_not_with_their_square(axes):
     sizes = {}
     for stages in (8, 16):
-        closed, leaves = traced(*recurrence(stages))
+        closed, leaves = traced(*recurrence(stages, axes=axes))
         sizes[stages] = size_when_compiled(computed_once(closed), leaves)
     assert sizes[16] < 2.6 * sizes[8]
 
