@@ -25,7 +25,7 @@ from headrace.runtime.trace import can_lower
 from headrace.runtime.trip_count import strip, trip_count
 
 # What is left of a loop that has begun is worth a program of its own if it takes longer than this.
-_WORTH_COMPILING_S = 2.5
+_WORTH_COMPILING_S = 1.0
 _LEAST_ROOM = 16
 # Room for so many elements, or for so many bytes a list, is to be had for nothing.
 _MOST_FREE_ROOM = 256
