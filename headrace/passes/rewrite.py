@@ -155,6 +155,7 @@ class Rewriter:
         self.twins: tuple[Operation, ...] = ()
         self.computed: dict[Any, tuple[Operation, list[Tensor]]] = {}
 
+    @np.errstate(all="ignore")
     def run(self, rules: Rules) -> Rewritten:
         """Rewrites the nodes."""
         ops, late, values, stays, known = self._ops, self._late, self._values, self._stays, self.known
@@ -328,18 +329,3 @@ def _only_computes(kind: Any) -> bool:
         if rule is not None and (rule.options.get("calls") or rule.options.get("lists")):
             return False
     return not (host.wants_ctx if host is not None else lower.wants_ctx)
-
-
-def rewritten_by(
-    rules: Rules,
-    ops: list[Operation],
-    wanted: Iterable[Tensor],
-    targets: Iterable[Operation],
-    fed: Iterable[Tensor],
-    late: Late,
-    waits: dict[Operation, list[Operation]],
-    most_bytes: int,
-) -> Rewritten:
-    """Rewrites a step's nodes by some rules; see `Rewriter`."""
-    with np.errstate(all="ignore"):
-        return Rewriter(ops, wanted, targets, fed, late, waits, most_bytes).run(rules)

@@ -23,7 +23,7 @@ from headrace.passes.access import late_reads
 from headrace.passes.arrays import work_on_arrays
 from headrace.passes.cut import pieces, stages
 from headrace.passes.prune import needed
-from headrace.passes.rewrite import rewritten_by
+from headrace.passes.rewrite import Rewriter
 from headrace.passes.trim import trim
 from headrace.resources.variable import VariableState
 from headrace.runtime.cluster import CheckFailed, Cluster, NeedStatic, can_lower
@@ -145,7 +145,8 @@ class Plan:
         rules = None if self.as_written else state.policies.rewrites.rules(len(self.ops))
         if rules is not None:
             most = state.policies.rewrites.most_bytes
-            done = rewritten_by(rules, self.ops, wanted, targets, fed, self._late, self._waits, most)
+            rewriter = Rewriter(self.ops, wanted, targets, fed, self._late, self._waits, most)
+            done = rewriter.run(rules)
             self.ops, self._late, self.rewritten = done.ops, done.late, done.counts
         self._slots: dict[Tensor, int] = {}
         for t in feeds:

@@ -1,11 +1,12 @@
 """Tests of the native library run with it and without."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from headrace import native
-from headrace.native import xla
+from headrace.native import host_products, xla
 
 # Why a machine may be without the library. That it is there but can't be used, or could not be compiled by the
 # compiler that there is, is a failure.
@@ -58,6 +59,22 @@ def needs_library():
     """Skips a test where there can't be a library."""
     if native.library() is None:
         missing()
+
+
+@pytest.fixture
+def has_vectors():
+    """Whether this CPU is one of those that the products have code of their own for, by what the kernel says of it."""
+    found = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    flags = set(found[1].split()) if found else set()
+    return "avx512f" in flags or {"avx2", "fma"} <= flags
+
+
+@pytest.fixture
+def needs_products(needs_library, has_vectors):
+    """Skips a test on a CPU that there is no code for; on others that it is not used is a failure."""
+    if not has_vectors:
+        pytest.skip("products have code for AVX2 and AVX-512 only, and this CPU has neither")
+    assert host_products.is_there()
 
 
 @pytest.fixture

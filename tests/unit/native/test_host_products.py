@@ -12,13 +12,6 @@ from headrace.ops.nn.conv_lowering import Convolution
 CLOSE = dict(rtol=1e-4, atol=1e-4)
 
 
-@pytest.fixture
-def needs_products(needs_library):
-    """Skips a test on a CPU that there is no code for."""
-    if not host_products.is_there():
-        pytest.skip("the library has no products for this CPU")
-
-
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("m, k, n", [(1, 1, 1), (3, 700, 5), (129, 64, 257), (5, 4000, 40), (600, 300, 400)])
 def test_products_are_those_of_numpy(m, k, n, turned, needs_products):
