@@ -269,6 +269,13 @@ class Rewriter:
         if self._may_go(op):
             self._absorbed.add(op)
 
+    def stands_for(self, new: Tensor, old: Tensor) -> bool:
+        """Has later nodes take another tensor in the place of an earlier node's result; returns whether they do."""
+        if not self._may_go(old._op) or new._op._device != old._op._device:
+            return False
+        self._values[old] = new
+        return True
+
     def _may_go(self, op: Operation) -> bool:
         return op not in self._stays and not op._control_inputs and not op._control_outputs
 

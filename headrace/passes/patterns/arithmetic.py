@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import Operation
+from headrace.passes.patterns import sparse
 from headrace.passes.rewrite import ONE_KNOWN, Inputs, Pattern, Rewriter, Table
 
 
@@ -163,5 +164,6 @@ TABLE = Table(
                 lambda tf, x: tf.cast(tf.cast(x, tf.int32), tf.float32),
             ),
         ),
+        sparse.PATTERN,
     ),
 )
