@@ -1,4 +1,4 @@
-"""Distinct numbers, sums of rows that belong together, and greatest elements of rows, by the native library."""
+"""Distinct numbers, rows, their sums, and the greatest elements of rows, by the native library."""
 
 from __future__ import annotations
 
@@ -95,6 +95,37 @@ def sums(rows: np.ndarray, chosen: np.ndarray | None, ids: np.ndarray, count: in
     if bad >= 0:
         raise IndexError(f"index or id {bad} is out of range")
     return out
+
+
+def take(table: np.ndarray, indices: np.ndarray) -> np.ndarray | None:
+    """Returns rows of a table.
+
+    Args:
+      table: The rows, along the first axis.
+      indices: Which ones, int32 or int64, in any shape.
+
+    Returns:
+      A row for each; None without the library, for objects, or if an index is out of range.
+    """
+    lib = library()
+    if lib is None or indices.dtype not in _PLACES or table.dtype.hasobject or not table.flags.c_contiguous:
+        return None
+    out = np.empty((*indices.shape, *table.shape[1:]), table.dtype)
+    if not out.size:
+        return None
+    indices = np.ascontiguousarray(indices)
+    function = lib.headrace_take_rows
+    function.restype = c_int64
+    bad = function(
+        address(table),
+        c_int64(table.shape[0]),
+        c_int64(out.nbytes // indices.size),
+        address(indices),
+        c_int64(indices.itemsize),
+        c_int64(indices.size),
+        address(out),
+    )
+    return out if bad < 0 else None
 
 
 def divide(rows: np.ndarray, ids: np.ndarray, root: bool) -> bool:

@@ -112,7 +112,39 @@ int64_t divide(T* rows, int64_t width, int64_t count, const void* ids, int64_t i
                       : divide_rows(rows, width, count, static_cast<const int64_t*>(ids), n, root);
 }
 
+// Copies rows of a table, each asked for some rows ahead: tables fit no cache. Returns the first place that names no
+// row, -1 if none does; then nothing is copied.
+template <typename Index>
+int64_t take_rows(const char* table, int64_t rows, int64_t bytes, const Index* at, int64_t n, char* out) {
+  constexpr int64_t kAhead = 16, kLine = 64, kMost = 8 * kLine;
+  for (int64_t i = 0; i < n; ++i) {
+    if (static_cast<uint64_t>(static_cast<int64_t>(at[i])) >= static_cast<uint64_t>(rows)) return i;
+  }
+  const auto ask_for = [&](int64_t i) {
+    if (i >= n) return;
+    const char* row = table + bytes * at[i];
+    for (int64_t k = 0; k < bytes && k < kMost; k += kLine) __builtin_prefetch(row + k);
+  };
+  for (int64_t i = 0; i < kAhead; ++i) ask_for(i);
+  for (int64_t i = 0; i < n; ++i) {
+    ask_for(i + kAhead);
+    const char* row = table + bytes * at[i];
+    if (bytes == 4) {
+      std::memcpy(out + 4 * i, row, 4);
+    } else {
+      std::memcpy(out + bytes * i, row, bytes);
+    }
+  }
+  return -1;
+}
+
 }  // namespace
+
+HEADRACE_EXPORT int64_t headrace_take_rows(const char* table, int64_t rows, int64_t bytes, const void* at,
+                                           int64_t at_size, int64_t n, char* out) {
+  return at_size == 4 ? take_rows(table, rows, bytes, static_cast<const int32_t*>(at), n, out)
+                      : take_rows(table, rows, bytes, static_cast<const int64_t*>(at), n, out);
+}
 
 HEADRACE_EXPORT int64_t headrace_divide_rows_float(float* rows, int64_t width, int64_t count, const void* ids,
                                                    int64_t id_size, int64_t n, int64_t root) {

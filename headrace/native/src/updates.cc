@@ -45,9 +45,30 @@ struct Rows {
   }
 };
 
+// Rows lie anywhere in tables that fit no cache: they are asked for some rows ahead.
+constexpr int64_t kAhead = 12, kLine = 64;
+
+template <int Tables, typename T>
+INLINE void ask_for(const Rows<T>& of, int64_t i) {
+  if (i >= of.n) return;
+  const int64_t row = of.at(i) * of.width;
+  const int64_t bytes = of.width * static_cast<int64_t>(sizeof(T));
+  for (int k = 0; k < Tables; ++k) {
+    const char* from = reinterpret_cast<const char*>(of.tables[k] + row);
+    for (int64_t at = 0; at < bytes && at < 8 * kLine; at += kLine) __builtin_prefetch(from + at, 1);
+  }
+}
+
+template <int Tables, typename T>
+INLINE void ask_for_first(const Rows<T>& of) {
+  for (int64_t i = 0; i < kAhead; ++i) ask_for<Tables>(of, i);
+}
+
 template <typename T, typename Step>
 INLINE void with_none(const Rows<T>& of, const Step& step) {
+  ask_for_first<1>(of);
   for (int64_t i = 0; i < of.n; ++i) {
+    ask_for<1>(of, i + kAhead);
     const int64_t row = of.at(i) * of.width;
     T* __restrict__ v = of.tables[0] + row;
     const T* __restrict__ g = of.grads + i * of.width;
@@ -57,7 +78,9 @@ INLINE void with_none(const Rows<T>& of, const Step& step) {
 
 template <typename T, typename Step>
 INLINE void with_one(const Rows<T>& of, const Step& step) {
+  ask_for_first<2>(of);
   for (int64_t i = 0; i < of.n; ++i) {
+    ask_for<2>(of, i + kAhead);
     const int64_t row = of.at(i) * of.width;
     T* __restrict__ v = of.tables[0] + row;
     T* __restrict__ a = of.tables[1] + row;
@@ -68,7 +91,9 @@ INLINE void with_one(const Rows<T>& of, const Step& step) {
 
 template <typename T, typename Step>
 INLINE void with_two(const Rows<T>& of, const Step& step) {
+  ask_for_first<3>(of);
   for (int64_t i = 0; i < of.n; ++i) {
+    ask_for<3>(of, i + kAhead);
     const int64_t row = of.at(i) * of.width;
     T* __restrict__ v = of.tables[0] + row;
     T* __restrict__ a = of.tables[1] + row;
@@ -80,7 +105,9 @@ INLINE void with_two(const Rows<T>& of, const Step& step) {
 
 template <typename T, typename Step>
 INLINE void with_three(const Rows<T>& of, const Step& step) {
+  ask_for_first<4>(of);
   for (int64_t i = 0; i < of.n; ++i) {
+    ask_for<4>(of, i + kAhead);
     const int64_t row = of.at(i) * of.width;
     T* __restrict__ v = of.tables[0] + row;
     T* __restrict__ a = of.tables[1] + row;

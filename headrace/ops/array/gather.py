@@ -10,6 +10,7 @@ import numpy as np
 from headrace import dtypes, errors
 from headrace.graph import IndexedSlices, colocate_with
 from headrace.lazy import jnp
+from headrace.native import rows as native
 from headrace.native import updates, xla
 from headrace.opdef import constant_value, export, op, raw
 from headrace.opdef.nodes import ones, shape_of, size_of, zeros
@@ -167,6 +168,10 @@ def gather_v2_host(params, indices, axis, *, batch_dims):
     if params.ndim < 1:
         raise errors.InvalidArgumentError(None, None, "params must be at least 1 dimensional")
     _, at = _batch_and_axis(params, indices, int(axis), batch_dims)
+    if at == 0 and indices.ndim == 1:
+        taken = native.take(params, indices)
+        if taken is not None:
+            return taken
     check_indices(indices, params.shape[at])
     return _take(params, indices, int(axis), batch_dims, np)
 

@@ -121,3 +121,23 @@ def test_means_over_segments_are_those_of_numpy(way, order, dtype, without, need
 
     for a, b in zip(run(), without(run), strict=True):
         np.testing.assert_allclose(a, b, rtol=40 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("place", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.bool_, np.float16, np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("width", [(), (1,), (3,), (5, 7), (300,)])
+def test_rows_that_are_taken_are_those_of_numpy(width, dtype, place, needs_library):
+    random = np.random.RandomState(0)
+    table = random.randint(0, 200, (50, *width)).astype(dtype)
+    for indices in (random.randint(0, 50, 100), random.randint(0, 50, (4, 5)), np.array([49])):
+        taken = rows.take(table, indices.astype(place))
+        assert taken.dtype == dtype and np.array_equal(taken, table[indices])
+    for bad in (50, -1, 2**31 - 1):
+        assert rows.take(table, np.array([0, bad], place)) is None
+    assert rows.take(table[::2], np.array([0], place)) is None
+
+
+def test_other_rows_are_not_taken_natively():
+    assert rows.take(np.array([b"a", b"b"], object), np.array([0])) is None
+    assert rows.take(np.zeros(3), np.array([0], np.int16)) is None
+    assert rows.take(np.zeros((3, 0)), np.array([0])) is None
