@@ -21,6 +21,9 @@ _programs: dict[Any, Any] = {}
 # What the native library is as quick at as XLA.
 _CONVOLUTIONS = ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput")
 
+# How many distinct rows there are in a batch, say, comes again now and then.
+_SHAPES_REMEMBERED = 256
+
 # What a host rule raises that did not see something coming.
 _STUMBLES = (LookupError, TypeError, ArithmeticError, AttributeError)
 
@@ -79,7 +82,7 @@ class Kernel:
         self.op = op
         self.rule = rule
         self._may_check = can_check(op)
-        self._checked_shapes: Any = None
+        self._checked_shapes: set[Any] = set()
         plan = kind.plan
         self._keywords = rule.keywords(op.attrs, plan.type_attrs)
         # What is handed on to a function is neither read nor brought to the host.
@@ -143,10 +146,12 @@ class Kernel:
 
     def _check(self, operands: list[Any]) -> None:
         """Has the shape rule look at operands of shapes that are new."""
-        key = [v.shape for v in operands]
-        if key != self._checked_shapes:
+        key = tuple([v.shape for v in operands])
+        if key not in self._checked_shapes:
             check_operands(self.op, operands)
-            self._checked_shapes = key
+            if len(self._checked_shapes) >= _SHAPES_REMEMBERED:
+                self._checked_shapes.clear()
+            self._checked_shapes.add(key)
 
     def _compiled(self, step: Step, operands: list[Any]) -> Any:
         """Runs the lower rule, where the host rule is for small operands only and these are not."""

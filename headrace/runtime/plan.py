@@ -65,13 +65,14 @@ _AT_ONCE, _IN_BACKGROUND, _LOOK_UP = "at once", "in the background", "look up"
 class _Instruction:
     """A kernel and where its operands and results stand in the table of values."""
 
-    __slots__ = ("forgets", "holds", "inputs", "kernel", "op", "outputs", "reads")
+    __slots__ = ("forgets", "holds", "inputs", "is_fed", "kernel", "op", "outputs", "reads")
 
     def __init__(self, op: Operation, kernel: Kernel, slots: dict[Tensor, int], inputs: tuple[Tensor, ...]):
         self.op = op
         self.kernel = kernel
         self.inputs = [slots[t] for t in inputs]
         self.outputs = [slots[t] for t in op._outputs]
+        self.is_fed = False  # whether the step is given some of its results
         self.forgets: Sequence[int] = ()  # what nobody needs after this node
         # Inputs that are references but are wanted as plain tensors.
         self.reads = [i for i, t in enumerate(inputs) if t._dtype.is_ref and not kernel.takes_reference[i]]
@@ -383,6 +384,8 @@ class Plan:
                 ins = _Instruction(op, Kernel(op), self._slots, self._inputs(op))
             except errors.OpError as e:
                 raise at_node(e, op) from None
+            if self._fed:
+                ins.is_fed = not self._fed.isdisjoint(op._outputs)
             if last_uses is not None:
                 ins.forgets = last_uses.get(op, ())
             out.append(ins)
@@ -433,7 +436,6 @@ class Plan:
                 values[slot] = v
 
     def _run_in_order(self, instructions: Sequence[_Instruction], values: list[Any], step: Step) -> None:
-        fed = self._fed
         for ins in instructions:
             operands = [values[i] for i in ins.inputs]
             try:
@@ -448,10 +450,8 @@ class Plan:
                 raise
             except Exception as e:
                 raise at_node(e, ins.op, operands) from e.__cause__
-            if fed:
-                for slot, t, v in zip(ins.outputs, ins.op._outputs, results, strict=True):
-                    if t not in fed:
-                        values[slot] = v
+            if ins.is_fed:
+                self._store(ins, results, values)
             else:
                 for slot, v in zip(ins.outputs, results, strict=True):
                     values[slot] = v

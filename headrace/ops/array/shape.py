@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from headrace import dtypes
@@ -85,7 +87,7 @@ Size = op(f"""
 @Size.host
 @Size.lower
 def size_compute(input, *, out_type):
-    return np.array(np.prod(input.shape, dtype=np.int64), out_type.storage)
+    return np.array(np.int64(math.prod(input.shape)), out_type.storage)
 
 
 @Size.as_shape

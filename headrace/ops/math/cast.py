@@ -36,6 +36,8 @@ def cast_host(x, *, SrcT, DstT, Truncate):
     if dtypes.string in (SrcT, DstT):
         raise UnimplementedError(None, None, f"Cast {SrcT.name} to {DstT.name} is not supported")
     target = DstT.storage
+    if x.dtype.kind in "iu" and not DstT.is_bool and not DstT.is_floating:
+        return x.astype(target)  # which warns of nothing
     with np.errstate(all="ignore"):
         if SrcT.is_complex and not DstT.is_complex:
             x = np.real(x)
