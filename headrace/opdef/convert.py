@@ -253,9 +253,10 @@ def _from_slices(
         )
     if value.dense_shape is None:
         raise ValueError(f"Tensor conversion requested for IndexedSlices without dense_shape: {value!s}")
-    from headrace.opdef.infer import constant_as_shape
+    from headrace.opdef.infer import constant_as_shape, constant_value
 
-    dims = constant_as_shape(value.dense_shape)
+    known = constant_value(value.dense_shape)
+    dims = constant_as_shape(value.dense_shape) if known is None else tuple(known.tolist())
     size = math.prod(d or 0 for d in dims or ())
     if dims is None or None in dims:
         warnings.warn(

@@ -141,6 +141,68 @@ def reference_variable_in_a_branch(tf):
     return tf.gradients(tf.cond(p, lambda: tf.exp(x) * w, lambda: w * w), [x, w])
 
 
+def _dense(tf, rows):
+    if not isinstance(rows, tf.IndexedSlices):
+        return [rows, tf.constant([5, 2])]
+    return [tf.unsorted_segment_sum(rows.values, rows.indices, 5), rows.dense_shape]
+
+
+def _rows(tf, x, *branches):
+    p = _pred(tf)
+    y = tf.cond(p, *branches) if len(branches) == 2 else tf.switch_case(tf.cast(p, tf.int32), branches)
+    (rows,) = tf.gradients(y * y, x)
+    return _dense(tf, rows)
+
+
+def rows_in_both_branches(tf):
+    x = tf.reshape(tf.range(10.0), [5, 2], name="x")
+    return _rows(tf, x, lambda: tf.gather(x, [1, 2]), lambda: tf.gather(x, [4, 4, 0]))
+
+
+def rows_and_all(tf):
+    x = tf.reshape(tf.range(10.0), [5, 2], name="x")
+    return _rows(tf, x, lambda: x * 2.0, lambda: tf.gather(x, [1, 1]))
+
+
+def rows_and_none(tf):
+    x = tf.reshape(tf.range(10.0), [5, 2], name="x")
+    return _rows(tf, x, lambda: tf.gather(x, [1, 2]), lambda: tf.ones([2, 2]))
+
+
+def rows_by_two_types_of_indices(tf):
+    x = tf.reshape(tf.range(10.0), [5, 2], name="x")
+    long = tf.constant([3, 3], tf.int64)
+    return _rows(tf, x, lambda: tf.gather(x, [1, 2]), lambda: tf.gather(x, long))
+
+
+def rows_by_long_indices_and_all(tf):
+    x = tf.reshape(tf.range(10.0), [5, 2], name="x")
+    long = tf.constant([3, 3], tf.int64)
+    return _rows(tf, x, lambda: tf.gather(x, long), lambda: x * 2.0)
+
+
+def rows_in_three_branches(tf):
+    x = tf.reshape(tf.range(10.0), [5, 2], name="x")
+    return _rows(tf, x, lambda: tf.gather(x, [1, 2]), lambda: x * 3.0, lambda: tf.ones([1, 2]))
+
+
+def rows_in_a_branch_of_a_branch(tf):
+    x = tf.reshape(tf.range(10.0), [5, 2], name="x")
+
+    def inner():
+        return tf.cond(x[0, 1] > 0.0, lambda: tf.gather(x, [1, 2]), lambda: tf.gather(x, [0]))
+
+    return _rows(tf, x, inner, lambda: tf.gather(x, [3]))
+
+
+def rows_of_two(tf):
+    x = tf.reshape(tf.range(10.0), [5, 2], name="x")
+    w = tf.identity(x, name="w")
+    p = _pred(tf)
+    y = tf.cond(p, lambda: tf.gather(x, [1, 2]) * w[:2], lambda: tf.gather(w, [4, 0]))
+    return [t for g in tf.gradients(y, [x, w]) for t in _dense(tf, g)]
+
+
 def computed_again(tf):
     x = tf.constant([[1.0, 2.0]], name="x")
 

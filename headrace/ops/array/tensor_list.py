@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace import errors, shapes
+from headrace import dtypes, errors, shapes
 from headrace.lazy import jnp
 from headrace.opdef import nodes, op, raw
 from headrace.ops.array.tensor_list_shapes import (
@@ -121,10 +121,12 @@ def tensor_list_push_back_shape(input_handle, tensor, *, element_dtype, ctx):
 def tensor_list_push_back(input_handle, tensor, *, element_dtype):
     given = as_list(input_handle)
     check_type(given, element_dtype)
-    if not fits(getattr(tensor, "shape", ()), given.element_shape):
+    # A handle is a scalar, whatever shape the variable behind it has.
+    shape = () if element_dtype is dtypes.resource else getattr(tensor, "shape", ())
+    if not fits(shape, given.element_shape):
         raise invalid(
             "Tried to append a tensor with incompatible shape to a list. Op element shape: "
-            f"{shape_text(tensor.shape)} list shape: {shape_text(given.element_shape)}"
+            f"{shape_text(shape)} list shape: {shape_text(given.element_shape)}"
         )
     if given.most != -1 and given.size >= given.most:
         raise invalid(

@@ -12,8 +12,10 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.autodiff import gradients_between
+from headrace.autodiff.aggregation import aggregate_with_slices
 from headrace.autodiff.gradients import zeros_like_outside
 from headrace.autodiff.paths import carries_gradient, is_trainable
+from headrace.export import NAMES
 from headrace.graph import IndexedSlices, Operation, Tensor, get_default_graph
 from headrace.graph.automatic_control import AutomaticControl
 from headrace.graph.func_graph import FuncGraph, Function
@@ -132,12 +134,18 @@ def branch_gradient(operation: Operation, grads: Any) -> list[Any]:
     bodies = [GradientBody(name, f, operation, wraps) for name, f in zip(names, functions, strict=True)]
     automatic = [AutomaticControl(body) if wraps else None for body in bodies]
     found = [_gradients(body, dense, targets) for body in bodies]
-    # Rows that only one branch takes stay rows, as without functional control flow; others all have zeros.
-    sparse = [not wraps and _are_rows_of_one(each) for each in zip(*found, strict=True)]
-    for body, each, control in zip(bodies, found, automatic, strict=True):
-        _add_outputs(body, each, targets, sparse)
+    # A Case node is TensorFlow's whether or not the program asked for functional control flow.
+    in_any = wraps or operation.type == "Case"
+    sparse = [_are_slices(each, in_any) for each in zip(*found, strict=True)]
+    for k, (body, control) in enumerate(zip(bodies, automatic, strict=True)):
+        if in_any:
+            _add_outputs(body, found[k], targets, sparse)
+        else:
+            _add_joined_outputs(bodies, found, k, targets, sparse)
         if control is not None:
             finish_in_order(body, control)
+    if in_any and any(sparse):
+        give_slices(bodies, found, sparse)
     extend_outputs(operation, functions, bodies)
 
     def make(stateful: bool, inputs: list[Tensor], branches: list[Any]) -> Operation:
@@ -164,7 +172,7 @@ def branch_gradient(operation: Operation, grads: Any) -> list[Any]:
         offset = len(operation.inputs) - len(arguments)
         for i, is_sparse in zip(targets, sparse, strict=True):
             value = next(given)
-            results[offset + i] = _slices(value, next(given), arguments[i]) if is_sparse else value
+            results[offset + i] = IndexedSlices(value, next(given), next(given)) if is_sparse else value
     return results
 
 
@@ -182,33 +190,100 @@ def _gradients(body: GradientBody, grads: list[Any], targets: list[int]) -> list
         return gradients_between(list(ys), xs, list(given), source=function.graph)
 
 
-def _are_rows_of_one(grads: tuple[Any, ...]) -> bool:
-    return sum(g is not None for g in grads) == 1 < len(grads) and any(
-        isinstance(g, IndexedSlices) for g in grads
-    )
+def _are_slices(grads: tuple[Any, ...], in_any: bool) -> bool:
+    """Whether the gradient for one argument is IndexedSlices: where any branch has them, or all that have any."""
+    given = [g for g in grads if g is not None]
+    is_slices = [isinstance(g, IndexedSlices) for g in given]
+    return len(grads) > 1 and bool(given) and (any(is_slices) if in_any else all(is_slices))
 
 
 def _add_outputs(body: GradientBody, grads: list[Any], targets: list[int], sparse: list[bool]) -> None:
-    """Has a body return the gradients, zeros where there is none; two tensors for those that are sparse."""
+    """Has a body return the gradients, zeros where there is none; slices as their parts."""
     with body.as_default():
         out: list[Tensor] = []
         for i, g, is_sparse in zip(targets, grads, sparse, strict=True):
-            x = body.forward.inputs[i]
-            if not is_sparse:
-                out.append(zeros_like_outside(x) if g is None else convert_to_tensor(g))
-            elif g is not None:
-                out += [g.values, raw.Cast(g.indices, DstT=dtypes.int64)]
+            if g is None:
+                out.append(zeros_like_outside(body.forward.inputs[i]))
+            elif is_sparse and isinstance(g, IndexedSlices):
+                out += [g.values, g.indices, g.dense_shape]
             else:
-                zeros = zeros_like_outside(x)
-                n = raw.StridedSlice(nodes.shape_of(zeros), [0], [1], [1], shrink_axis_mask=1)
-                out += [zeros, raw.Cast(raw.Range(0, n, 1), DstT=dtypes.int64)]
+                out.append(convert_to_tensor(g))
         body.outputs = [raw.Identity(body.capture(g)) for g in out]
 
 
-def _slices(values: Tensor, indices: Tensor, source: Tensor) -> IndexedSlices:
-    is_handle = source._dtype is dtypes.resource
-    shape = raw.VariableShape(source) if is_handle else nodes.shape_of(source)
-    return IndexedSlices(values=values, indices=indices, dense_shape=shape)
+def _add_joined_outputs(
+    bodies: list[GradientBody], found: list[list[Any]], k: int, targets: list[int], sparse: list[bool]
+) -> None:
+    """Has the k-th body return the gradients as they are without functional control flow.
+
+    There every branch passes on what it takes by a node of its own, whose gradient is the branch's, or else zeros for
+    all rows; and the gradients of those nodes are joined.
+    """
+    body = bodies[k]
+    with body.as_default():
+        out: list[Tensor] = []
+        for at, (i, is_sparse) in enumerate(zip(targets, sparse, strict=True)):
+            g = found[k][at]
+            x = body.forward.inputs[i]
+            if not is_sparse:
+                out.append(zeros_like_outside(x) if g is None else convert_to_tensor(g))
+                continue
+            given = [each[at] for each in found]
+            dtype = _index_type(given)
+            parts = []
+            for other in range(len(bodies) - 1, -1, -1):
+                if other == k and g is not None:
+                    parts.append(IndexedSlices(g.values, _cast(g.indices, dtype), g.dense_shape))
+                elif given[other] is not None:
+                    zeros = zeros_like_outside(x)
+                    parts.append(_all_rows(zeros, dtype))
+            joined = parts[0] if len(parts) == 1 else aggregate_with_slices(parts)
+            out += [joined.values, joined.indices, parts[0].dense_shape]
+        body.outputs = [raw.Identity(body.capture(g)) for g in out]
+
+
+def _index_type(grads: Any) -> dtypes.DType:
+    types = [g.indices.dtype.base_dtype for g in grads if isinstance(g, IndexedSlices)]
+    return dtypes.int64 if dtypes.int64 in types else types[0]
+
+
+def _cast(indices: Tensor, dtype: dtypes.DType) -> Tensor:
+    same: bool = indices.dtype.base_dtype is dtype
+    return indices if same else raw.Cast(indices, DstT=dtype)
+
+
+def _all_rows(values: Tensor, dtype: dtypes.DType | None) -> IndexedSlices:
+    """Returns a dense gradient as slices, one for each row."""
+    shape = nodes.shape_of(values)
+    n = raw.StridedSlice(shape, [0], [1], [1], shrink_axis_mask=1, name="strided_slice")
+    rows = NAMES["range"](n)
+    return IndexedSlices(values, rows if dtype is None else _cast(rows, dtype), shape)
+
+
+def give_slices(bodies: list[GradientBody], found: list[list[Any]], sparse: list[bool]) -> None:
+    """Has all bodies return slices where one does: dense gradients become slices of all rows."""
+    for body, grads in zip(bodies, found, strict=True):
+        given = iter(body.outputs)
+        out: list[Tensor] = []
+        with body.as_default():
+            for at, is_sparse in enumerate(sparse):
+                value = next(given)
+                if not is_sparse:
+                    out.append(value)
+                elif isinstance(grads[at], IndexedSlices):
+                    out += [value, next(given), next(given)]
+                else:
+                    slices = _all_rows(value, None)
+                    out += [value, slices.indices, slices.dense_shape]
+        body.outputs = out
+    at = 0
+    for is_sparse, of_all in zip(sparse, zip(*found, strict=True), strict=True):
+        if is_sparse:
+            dtype = _index_type(of_all)
+            for body in bodies:
+                with body.as_default():
+                    body.outputs[at + 1] = _cast(body.outputs[at + 1], dtype)
+        at += 3 if is_sparse else 1
 
 
 def extend_outputs(operation: Operation, functions: list[Function], bodies: list[GradientBody]) -> None:
@@ -229,7 +304,9 @@ def extend_outputs(operation: Operation, functions: list[Function], bodies: list
     attrs = operation.attrs
     attrs["Tout"] = (*attrs["Tout"], *[t.dtype.base_dtype for t in new])
     if attrs.get("output_shapes"):
-        attrs["output_shapes"] = (*attrs["output_shapes"], *[t._dims for t in new])
+        # TensorFlow says then what the first branch gives, whatever the others do.
+        shapes = [t._dims for t in functions[0].outputs] if bodies[0].wraps else attrs["output_shapes"]
+        attrs["output_shapes"] = (*shapes, *[t._dims for t in new])
     for key, value in attrs.items():
         if getattr(value, "name", None) in references and not isinstance(value, str):
             attrs[key] = references[value.name]

@@ -108,7 +108,7 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
         if i > 1 and carries_gradient(t) and not _holds_no_floats(work.outputs[i])
     ]
     sparse = [
-        i for i in targets if not is_functional(graph) and is_zero(grads[i]) and _is_only_gathered(work, i)
+        i for i in targets if not is_functional(graph) and is_zero(grads[i]) and is_only_gathered(work, i)
     ]
     targets = [i for i in targets if i not in sparse]
     dys = [
@@ -164,10 +164,6 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
         at = len(targets) + 2 * k
         results[i] = each.slices(same[at : at + 2], operation.inputs[i])
     return results
-
-
-def _is_only_gathered(work: Function, i: int) -> bool:
-    return work.inputs[i] is work.outputs[i] and is_only_gathered(work.inputs[i])
 
 
 def _holds_no_floats(after: Tensor) -> bool:

@@ -6,16 +6,22 @@ start with a row of zeros at index 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from headrace import dtypes
+from headrace.autodiff.paths import is_trainable
 from headrace.export import NAMES
 from headrace.graph import IndexedSlices, Operation, Tensor
-from headrace.graph.func_graph import FuncGraph
+from headrace.graph.func_graph import FuncGraph, Function
 from headrace.opdef import constant_value, nodes, raw
+from headrace.opdef.functions import called_functions
 
+_SAME = ("Identity", "ReadVariableOp")
+_BRANCHES = ("If", "StatelessIf", "Case")
+_NONE, _ROWS, _DENSE = 0, 1, 2
 _GATHERS = ("GatherV2", "Gather", "ResourceGather")
 
 
@@ -31,12 +37,13 @@ def is_zero(grad: Any) -> bool:
     return op.type == "ZerosLike" or (op.type == "Const" and not np.any(op.attrs["value"]))
 
 
-def is_only_gathered(tensor: Tensor) -> bool:
-    """Whether a tensor, or a variable by its handle, of a known shape is used for nothing but taking rows of it."""
+def is_only_gathered(work: Function, i: int) -> bool:
+    """Whether a loop uses its i-th variable, of a known shape or the handle of such, only to take rows of it."""
+    tensor = work.inputs[i]
     dims = _shape_of(tensor)
-    if not dims or None in dims[1:]:
+    if tensor is not work.outputs[i] or not dims or None in dims[1:]:
         return False
-    return bool(tensor._consumers) and all(_takes_rows(op, tensor) for op in tensor._consumers)
+    return _use(tensor, [t for k, t in enumerate(work.outputs) if k != i]) == _ROWS
 
 
 def _shape_of(tensor: Tensor) -> Any:
@@ -45,13 +52,51 @@ def _shape_of(tensor: Tensor) -> Any:
     return tensor._handle_data[0][1] if tensor._handle_data else None
 
 
-def _takes_rows(op: Operation, tensor: Tensor) -> bool:
-    if op.type == "Identity":
-        return all(_takes_rows(each, op._outputs[0]) for each in op._outputs[0]._consumers)
+def _use(tensor: Tensor, outputs: Iterable[Tensor] = ()) -> int:
+    """Returns what the gradient of a tensor is like for all that is made of it.
+
+    Args:
+      tensor: A tensor of a body.
+      outputs: What the body returns.
+    """
+    found = _DENSE if any(t is tensor for t in outputs) else _NONE
+    return max([found, *(_use_by(op, tensor, outputs) for op in tensor._consumers)])
+
+
+def _use_by(op: Operation, tensor: Tensor, outputs: Iterable[Tensor]) -> int:
+    if op.type in _SAME:
+        return _use(op._outputs[0], outputs)
+    if op.type == "StopGradient" or not any(is_trainable(t) for t in op._outputs):
+        return _NONE
+    if op.type in _BRANCHES:
+        return _use_in_branches(op, tensor)
+    if op.type == "While":
+        return _use_in_loop(op, tensor, outputs)
     if op.type not in _GATHERS or op._inputs[0] is not tensor or op.attrs.get("batch_dims"):
-        return False
+        return _DENSE
     axis = constant_value(op._inputs[2]) if op.type == "GatherV2" else np.int32(0)
-    return axis is not None and int(axis) == 0
+    return _ROWS if axis is not None and int(axis) == 0 else _DENSE
+
+
+def _use_in_branches(op: Operation, tensor: Tensor) -> int:
+    found = []
+    for i, t in enumerate(op._inputs[1:]):
+        if t is tensor:
+            found += [_use(f.inputs[i], f.outputs) for f in called_functions(op)]
+    # A Case makes slices of what is dense in some of its branches.
+    return _ROWS if op.type == "Case" and _ROWS in found else max(found, default=_DENSE)
+
+
+def _use_in_loop(op: Operation, tensor: Tensor, outputs: Iterable[Tensor]) -> int:
+    work = called_functions(op)[1]
+    found = _NONE
+    for i, t in enumerate(op._inputs):
+        if t is tensor:
+            inner = work.inputs[i]
+            others = [each for k, each in enumerate(work.outputs) if k != i]
+            is_only_read = inner is work.outputs[i] and _use(op._outputs[i], outputs) == _NONE
+            found = max(found, _use(inner, others) if is_only_read else _DENSE)
+    return found
 
 
 class GatheredRows:

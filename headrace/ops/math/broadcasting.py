@@ -110,7 +110,7 @@ def static_reducers(x: Tensor, y: Tensor, dy: Tensor) -> tuple[Reducer, Reducer]
     """Returns the same, decided now where the shapes are known: no nodes for an operand that was not broadcast."""
     if isinstance(dy, IndexedSlices):
         return reducers(x, y)
-    if not (shapes.is_full(x._dims) and shapes.is_full(y._dims) and shapes.is_full(dy._dims)):
+    if not (shapes.is_full(x._dims) and shapes.is_full(y._dims)):
         return reducers(x, y, fold=False)
     # Nothing uses the node, but TensorFlow adds it, once a graph and pair of shapes.
     seen = x.graph.__dict__.setdefault("_broadcast_axes", {})

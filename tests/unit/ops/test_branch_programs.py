@@ -38,6 +38,7 @@ def test_nodes_are_tensorflows(name):
         assert mine == theirs
 
 
+@pytest.mark.filterwarnings("ignore:Converting sparse IndexedSlices")
 @pytest.mark.parametrize("functional", [True, False])
 @pytest.mark.parametrize("name", sorted(FACTS))
 def test_values_are_tensorflows(name, functional, tier, request):
