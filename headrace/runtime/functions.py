@@ -19,10 +19,14 @@ from headrace.lazy import jnp
 from headrace.opdef.functions import called_functions
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import Step
+from headrace.runtime.straight_loop import StraightLoop, straight_loop
 
 # A loop that has been interpreted for so long, in all steps together, is compiled from where it is.
 _WORTH_COMPILING_S = 0.25
 _LARGE = 1 << 14  # bytes
+# Iterations after which it is seen whether a loop is one over numbers, and how many of those are run before others may
+# say something.
+_FEW, _AT_A_TIME = 8, 2000
 
 
 class NeedHost(Exception):
@@ -120,11 +124,12 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
     values = host_arguments(function, operands)
     unmoved = [i for i, (a, b) in enumerate(zip(function.inputs, function.outputs, strict=True)) if a is b]
     own = program = program_of(step, op) if step.tier == "auto" else None
+    straight: StraightLoop | None = None
     spent = 0.0 if own is None else own.spent_s
     start = time.monotonic()
     on_host = True
     iterations = 0
-    while branch_index(test.call(step, values)[0], op):
+    while straight is not None or branch_index(test.call(step, values)[0], op):
         if step.closing.is_set:
             raise errors.CancelledError(None, None, "Loop execution was cancelled.")
         if program is not None:
@@ -134,6 +139,23 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
                 if rest is not None:
                     return rest
                 program = None
+        if iterations == _FEW and not work.is_compiled and not test.is_compiled:
+            straight = straight_loop(test, work, values)
+        if straight is not None:
+            values, done, is_over = straight.run(values, _AT_A_TIME)
+            iterations += done
+            if is_over:
+                break
+            if done < _AT_A_TIME:
+                straight = None
+            elif step.deadline is not None and time.monotonic() > step.deadline:
+                raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
+            elif program is not None and iterations < 2 * _AT_A_TIME:
+                # What is seen to take long is not interpreted until it has.
+                rest = program.run_rest(step, values, (time.monotonic() - start) / iterations, known=True)
+                if rest is not None:
+                    return rest
+            continue
         iterations += 1
         if on_host and work.is_compiled:
             # What the body only looks at goes to the device once, not in each iteration.

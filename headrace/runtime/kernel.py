@@ -99,6 +99,23 @@ class Kernel:
             wants += [arg.is_ref or self._untouched] * (1 if n is None else n)
         self.takes_reference = wants
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether running the node is calling its host rule, which has no effect, for one result."""
+        return (
+            self._program is None
+            and not self.rule.wants_ctx
+            and self._groups is None
+            and not self._many
+            and not self._untouched
+            and not self.op.kind.is_stateful
+        )
+
+    def bare(self) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """Returns the host rule and its keywords, for where NumPy's warnings are off and shapes fit."""
+        function = self.rule.function
+        return getattr(function, "in_quiet", function), self._keywords
+
     def __call__(self, step: Step, operands: list[Any]) -> Any:
         if self._program is not None:
             try:

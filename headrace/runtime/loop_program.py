@@ -62,13 +62,16 @@ class LoopProgram(Cluster):
     def facts(self) -> dict[Any, Any]:
         return {self.op: self.room, "room": self.room}
 
-    def run_rest(self, step: Step, values: Sequence[Any], pace_s: float) -> list[Any] | None:
+    def run_rest(
+        self, step: Step, values: Sequence[Any], pace_s: float, known: bool = False
+    ) -> list[Any] | None:
         """Runs what is left of the loop.
 
         Args:
           step: The step.
           values: The loop's variables.
           pace_s: How many seconds an iteration took so far; 0.0 if there was none.
+          known: Whether it must be known for how many iterations the loop runs on.
 
         Returns:
           Values for the loop's outputs; None, and nothing has happened, if it can't be or does not pay.
@@ -79,8 +82,9 @@ class LoopProgram(Cluster):
         test = function_named(self.op._graph, self.op.attrs["cond"].name)
         start = time.monotonic()
         with step.state.lock:
-            known = [_known(v) for v in values]
-            most = trip_count(test, body, known).most
+            most = trip_count(test, body, [_known(v) for v in values]).most
+            if known and most is None:
+                return None
             if pace_s and most is not None and most * pace_s < _WORTH_COMPILING_S:
                 # The next step has a program for the whole loop; one for what is left, with lists that hold
                 # something already, would be another.

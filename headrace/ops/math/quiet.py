@@ -17,4 +17,5 @@ def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
         with np.errstate(all="ignore"):
             return function(*operands, **keywords)
 
+    run.in_quiet = function  # type: ignore[attr-defined]  # for where they are off
     return run
