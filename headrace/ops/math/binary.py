@@ -36,6 +36,7 @@ def broadcasting(function: Any) -> Any:
         except ValueError:
             raise incompatible(x, y) from None
 
+    run.in_quiet = function  # type: ignore[attr-defined]  # for where they are off, and shapes fit
     return run
 
 
