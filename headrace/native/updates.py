@@ -8,7 +8,7 @@ from ctypes import c_int64, c_void_p
 
 import numpy as np
 
-from headrace.native import address, library
+from headrace.native import address, library, threads
 
 # What the library knows, in the order of the numbers that it has for them.
 UPDATES = (
@@ -25,14 +25,32 @@ UPDATES = (
     "Ftrl",
     "FtrlV2",
 )
+# Those that it knows for whole variables, with the same results as NumPy to the last bit.
+WHOLE = (
+    "GradientDescent",
+    "Adam",
+    "Momentum",
+    "KerasMomentum",
+    "Adagrad",
+    "AdagradV2",
+    "Adadelta",
+    "RMSProp",
+    "CenteredRMSProp",
+)
 WAYS = ("Update", "Add", "Sub", "Mul")
 
-_NUMBERS = {name: i for i, name in enumerate(UPDATES)}
+_NUMBERS = {name: i for i, name in enumerate((*UPDATES, "GradientDescent", "Adam"))}
 _WAYS = {name: i for i, name in enumerate(WAYS)}
 _FUNCTIONS = {
     np.dtype(np.float32): "headrace_update_rows_float",
     np.dtype(np.float64): "headrace_update_rows_double",
 }
+_WHOLE_FUNCTIONS = {
+    np.dtype(np.float32): "headrace_update_whole_float",
+    np.dtype(np.float64): "headrace_update_whole_double",
+}
+_FOR_A_THREAD = 1 << 18  # elements; fewer are not worth a thread of their own
+_FEWEST = 1 << 12  # NumPy is as quick for fewer elements
 _KINDS = {np.dtype(np.float32): "f", np.dtype(np.float64): "d"}
 _KINDS.update({np.dtype(t): "i" for t in (np.int32, np.uint32)})
 _KINDS.update({np.dtype(t): "l" for t in (np.int64, np.uint64)})
@@ -98,6 +116,49 @@ def update_rows(
         c_int64(flag),
     )
     return not failed
+
+
+def can_update_whole(name: str, tables: Sequence[np.ndarray], gradient: np.ndarray) -> bool:
+    """Whether the library updates whole variables like this one."""
+    like = tables[0]
+    return (
+        name in WHOLE
+        and like.size >= _FEWEST
+        and like.dtype in _WHOLE_FUNCTIONS
+        and library() is not None
+        and all(x.dtype == like.dtype and x.shape == like.shape for x in (*tables[1:], gradient))
+    )
+
+
+def update_whole(
+    name: str,
+    tables: Sequence[np.ndarray],
+    gradient: np.ndarray,
+    scalars: Sequence[np.ndarray],
+    flag: bool,
+) -> None:
+    """Does an optimizer's update of a whole variable in place.
+
+    Args:
+      name: One of `WHOLE`.
+      tables: The variable and its slots: arrays of which `can_update_whole` holds, and that may be written to.
+      gradient: The gradient.
+      scalars: The op's scalars in the order of its operands.
+      flag: use_nesterov or update_slots, for those that have one.
+    """
+    table = tables[0]
+    gradient = np.ascontiguousarray(gradient)
+    numbers = np.array([float(s) for s in scalars], table.dtype)
+    getattr(library(), _WHOLE_FUNCTIONS[table.dtype])(
+        c_int64(_NUMBERS[name]),
+        (c_void_p * len(tables))(*[address(t) for t in tables]),
+        c_int64(len(tables)),
+        c_int64(table.size),
+        address(gradient),
+        address(numbers),
+        c_int64(flag),
+        c_int64(max(1, min(threads(), table.size // _FOR_A_THREAD))),
+    )
 
 
 def scatter(way: str, table: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> bool:

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "export.h"
+#include "parallel.h"
 
 namespace {
 
@@ -131,7 +132,7 @@ INLINE void ftrl(const Rows<T>& of, const T* s, T shrinkage, bool shrinks, const
   });
 }
 
-// The numbers of headrace/native/rows.py: UPDATES.
+// The numbers of headrace/native/updates.py: UPDATES, then those of WHOLE that have no rows.
 enum Kind {
   kProximalGradientDescent,
   kMomentum,
@@ -145,6 +146,8 @@ enum Kind {
   kCenteredRMSProp,
   kFtrl,
   kFtrlV2,
+  kGradientDescent,
+  kAdam,
 };
 
 // `s` has the scalars in the order of the op's operands, `flag` is use_nesterov or update_slots.
@@ -228,6 +231,18 @@ INLINE int64_t update(int64_t kind, const Rows<T>& of, const T* s, bool flag) {
       }
       return 0;
     }
+    case kGradientDescent:
+      with_none(of, [alpha = s[0]](T& v, T g) { v = v - alpha * g; });
+      return 0;
+    case kAdam: {
+      const T rate = s[2] * std::sqrt(1 - s[1]) / (1 - s[0]);
+      with_two(of, [rate, beta1 = s[3], beta2 = s[4], epsilon = s[5], flag](T& v, T& m, T& u, T g) {
+        m = m + (g - m) * (1 - beta1);
+        u = u + (g * g - u) * (1 - beta2);
+        v = v - rate * (flag ? g * (1 - beta1) + beta1 * m : m) / (std::sqrt(u) + epsilon);
+      });
+      return 0;
+    }
   }
   return -1;
 }
@@ -240,6 +255,23 @@ int64_t update_float(int64_t kind, const Rows<float>* of, const float* s, bool f
 HEADRACE_CLONES
 int64_t update_double(int64_t kind, const Rows<double>* of, const double* s, bool flag) {
   return update(kind, *of, s, flag);
+}
+
+// A whole variable, as rows of one piece each.
+template <typename T, typename Update>
+int64_t update_whole(int64_t kind, T* const* tables, int64_t count, int64_t size, const T* grads, const T* scalars,
+                     bool flag, int64_t threads, const Update& update) {
+  constexpr int64_t kPiece = 1 << 16, kMostTables = 4;
+  if (count > kMostTables) return -1;
+  std::atomic<int64_t> failed{0};
+  headrace::for_each_piece((size + kPiece - 1) / kPiece, threads, [&](int64_t piece) {
+    const int64_t from = piece * kPiece, first = 0;
+    T* moved[kMostTables];
+    for (int64_t k = 0; k < count; ++k) moved[k] = tables[k] + from;
+    const Rows<T> of{moved, size - from < kPiece ? size - from : kPiece, 1, &first, 8, grads + from};
+    if (update(kind, &of, scalars, flag) != 0) failed = -1;
+  });
+  return failed;
 }
 
 // What becomes of a row of a table and one of updates.
@@ -288,6 +320,18 @@ HEADRACE_EXPORT int64_t headrace_update_rows_double(int64_t kind, double* const*
                                                     const double* scalars, int64_t flag) {
   const Rows<double> of{tables, width, n, indices, index_size, grads};
   return update_double(kind, &of, scalars, flag != 0);
+}
+
+HEADRACE_EXPORT int64_t headrace_update_whole_float(int64_t kind, float* const* tables, int64_t count, int64_t size,
+                                                    const float* grads, const float* scalars, int64_t flag,
+                                                    int64_t threads) {
+  return update_whole(kind, tables, count, size, grads, scalars, flag != 0, threads, update_float);
+}
+
+HEADRACE_EXPORT int64_t headrace_update_whole_double(int64_t kind, double* const* tables, int64_t count, int64_t size,
+                                                     const double* grads, const double* scalars, int64_t flag,
+                                                     int64_t threads) {
+  return update_whole(kind, tables, count, size, grads, scalars, flag != 0, threads, update_double);
 }
 
 // `kind` is the letter that NumPy has for the type of the table: f, d, i (of 32 bits) or l (of 64).

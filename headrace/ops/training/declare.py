@@ -191,6 +191,18 @@ def _declare(
                     _rows_host(handles[: len(states)], indices, grad, update, known, ctx)
                     return () if resource else handles[0]
                 new = _rows_lower(values, indices, grad, update, ctx, positions["indices"])
+            elif xp is np and in_place.can_update_whole(kernel, values, named[gradient]):
+                del values
+                grad = named[gradient]
+                own = [ctx.own(h) for h in handles]
+                if all(v.flags.c_contiguous and v is not grad for v in own) and len(set(map(id, own))) == len(
+                    own
+                ):
+                    numbers = [named[s] for s in scalars]
+                    in_place.update_whole(kernel, own, grad, numbers, any(flags.values()))
+                    return () if resource else handles[0]
+                values = own
+                new = compute(xp, *values, **named, **flags)
             else:
                 new = compute(xp, *values, **named, **flags)
             for handle, value, old in zip(handles, new, values, strict=True):

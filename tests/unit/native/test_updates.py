@@ -141,3 +141,48 @@ def test_the_first_index_outside_is_found(dtype, needs_library):
     assert updates.first_outside(np.array([0, np.iinfo(dtype).max], dtype), 5) == 1
     assert updates.first_outside(np.arange(10, dtype=dtype)[::2], 8) == 4
     assert updates.first_outside(np.array([0], np.int8), 5) is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", ["", "Resource"])
+@pytest.mark.parametrize("name", updates.WHOLE)
+def test_whole_updates_are_those_of_numpy(name, kind, dtype, without, needs_library, monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", "interpret")
+    op = getattr(raw, f"{kind}Apply{name}", None)
+    if op is None:
+        assert name == "KerasMomentum" and not kind
+        return
+    size = 600_001  # more than a piece, and no whole number of them
+    gradient = np.random.RandomState(4).randn(size).astype(dtype)
+    gradient[1:20] = np.nan
+    gradient[20:40] = 0.0
+    used = []
+    known = updates.update_whole
+    monkeypatch.setattr(updates, "update_whole", lambda *a: used.append(name) or known(*a))
+    flags = [f for f in ("use_nesterov", "update_slots") if f in op.signature.attrs]
+
+    def run(attrs):
+        random = np.random.RandomState(3)
+        with tf.Graph().as_default(), tf.Session() as session:
+            n = sum(arg.is_ref or arg.dtype is tf.resource for arg in op.signature.inputs)
+            made = [
+                tf.get_variable(f"v{i}", initializer=random.rand(size).astype(dtype), use_resource=bool(kind))
+                for i in range(n)
+            ]
+            session.run(tf.global_variables_initializer())
+            before = session.run(made)
+            handles = [v.handle if kind else v._ref() for v in made]
+            rest = [tf.constant(v, dtype) for v in operands_of(op, handles, gradient, None)[n:]]
+            session.run(op(*handles, *rest, **attrs))
+            after = session.run(made)
+            for v, kept in zip(before, session.run([tf.constant(v) for v in before]), strict=True):
+                assert np.array_equal(v, kept)
+            return after
+
+    for attrs in [{f: v} for f in flags for v in (False, True)] or [{}]:
+        found = run(attrs)
+        assert used.pop() == name
+        expected = without(run, attrs)
+        assert not used
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
