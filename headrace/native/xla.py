@@ -19,6 +19,9 @@ TARGETS = (
     "headrace_depthwise",
     "headrace_depthwise_input_gradient",
     "headrace_depthwise_filter_gradient",
+    "headrace_moments",
+    "headrace_normalize",
+    "headrace_batch_norm_gradient",
 )
 
 _lock = threading.Lock()

@@ -1,7 +1,6 @@
 // The gradient of max pooling over height and width, float32, channels last.
 
 #include <algorithm>
-#include <cfloat>
 #include <cstdint>
 #include <cstring>
 
@@ -44,11 +43,13 @@ struct Window {
   float* dx;
 };
 
-// What exceeds the lowest finite number can be greatest: NaN never is. If nothing does, it is the first element.
+// The first element is the greatest until another exceeds it, which nothing does where it is NaN.
 template <typename Value, typename Place>
 inline __attribute__((always_inline)) void to_first_greatest(const Window& of, int64_t c) {
-  Value best = Value{} - FLT_MAX, value, gradient;
-  Place at = Place{} + static_cast<int32_t>(of.h.begin * of.width + of.w.begin);
+  Value best, value, gradient;
+  const int32_t first = static_cast<int32_t>(of.h.begin * of.width + of.w.begin);
+  std::memcpy(&best, of.x + first * of.channels + c, sizeof best);
+  Place at = Place{} + first;
   for (int64_t i = of.h.begin; i < of.h.end; ++i) {
     for (int64_t j = of.w.begin; j < of.w.end; ++j) {
       const int32_t place = static_cast<int32_t>(i * of.width + j);
@@ -146,4 +147,4 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_max_pool_gradient, max_pool_gradient,
 
 #pragma GCC visibility pop
 
-HEADRACE_EXPORT int headrace_xla_version() { return 8; }
+HEADRACE_EXPORT int headrace_xla_version() { return 9; }

@@ -9,6 +9,7 @@ import numpy as np
 from headrace import shapes
 from headrace.errors import InternalError, InvalidArgumentError
 from headrace.lazy import jax, jnp
+from headrace.native import batch_norm
 from headrace.opdef import op
 from headrace.ops.math import binary_gradients as gradients
 
@@ -114,6 +115,10 @@ def _string_add(x: Any, y: Any) -> Any:
 
 def add(x: Any, y: Any) -> Any:
     return np.add(x, y) if x.dtype != object else _string_add(x, y)
+
+
+def add_lower(x: Any, y: Any) -> Any:
+    return batch_norm.added(x + y, x, y)
 
 
 def truncated_quotient(x: Any, y: Any) -> Any:
@@ -268,9 +273,9 @@ def i32(*values: int) -> np.ndarray[Any, Any]:
 
 
 _SUMS = [([1.0, 2.0], [10.0], [11.0, 12.0]), (i32(2**31 - 1), i32(1), i32(-(2**31)))]
-binary("Add", NUMBERS[:-1] + ", string}", add, lambda x, y: x + y, gradients.add_grad, doc="x + y; joins strings.",
+binary("Add", NUMBERS[:-1] + ", string}", add, add_lower, gradients.add_grad, doc="x + y; joins strings.",
        cases=[*_SUMS, (np.array([b"a"], object), np.array(b"b", object), np.array([b"ab"], object))])  # fmt: skip
-binary("AddV2", NUMBERS, np.add, lambda x, y: x + y, gradients.add_grad, doc="x + y.", flags="commutative, aggregate",
+binary("AddV2", NUMBERS, np.add, add_lower, gradients.add_grad, doc="x + y.", flags="commutative, aggregate",
        cases=_SUMS)  # fmt: skip
 binary("Sub", QUOTIENTS, np.subtract, lambda x, y: x - y, gradients.sub_grad, doc="x - y.",
        cases=[([1.0, 2.0], [10.0], [-9.0, -8.0])])  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace.export import export
 from headrace.lazy import jnp
+from headrace.native import batch_norm
 from headrace.opdef import family, op, raw
 from headrace.ops.nn.names import public
 from headrace.shapes import merge, unchanged
@@ -47,10 +48,14 @@ def _like(xp, value, x):
 
 
 def _relu(xp, x):
-    return xp.maximum(x, _like(xp, 0, x))
+    found = None if xp is np else batch_norm.rectified(x)
+    return xp.maximum(x, _like(xp, 0, x)) if found is None else found
 
 
 def _relu6(xp, x):
+    found = None if xp is np else batch_norm.rectified(x, six=True)
+    if found is not None:
+        return found
     return xp.minimum(xp.maximum(x, _like(xp, 0, x)), _like(xp, 6, x))
 
 
@@ -60,6 +65,16 @@ def _masked(xp, dy, mask):
     if xp is np and dy.dtype.char in "fd":
         return dy * mask  # the same in one pass
     return xp.where(mask, dy, dy * _like(xp, 0, dy))
+
+
+def _relu_grad(xp, dy, x):
+    result = _masked(xp, dy, x > _like(xp, 0, x))
+    return result if xp is np else batch_norm.masked(result, dy, x)
+
+
+def _relu6_grad(xp, dy, x):
+    result = _masked(xp, dy, (x > _like(xp, 0, x)) & (x < _like(xp, 6, x)))
+    return result if xp is np else batch_norm.masked(result, dy, x, six=True)
 
 
 def _elu(xp, x):
@@ -161,11 +176,10 @@ def _softplus_grad_grad(op, ddx):
         return first, raw.RealDiv(product, bottom, name="truediv")
 
 
-ReluGrad = by_features("ReluGrad", NUMBERS, lambda xp, dy, x: _masked(xp, dy, x > _like(xp, 0, x)), _relu_grad_grad,
+ReluGrad = by_features("ReluGrad", NUMBERS, _relu_grad, _relu_grad_grad,
                        doc="The gradient of Relu, from its input or its output.")  # fmt: skip
-Relu6Grad = by_features(
-    "Relu6Grad", NUMBERS, lambda xp, dy, x: _masked(xp, dy, (x > _like(xp, 0, x)) & (x < _like(xp, 6, x))),
-    _relu6_grad_grad, doc="The gradient of Relu6, from its input or its output.")  # fmt: skip
+Relu6Grad = by_features("Relu6Grad", NUMBERS, _relu6_grad, _relu6_grad_grad,
+                        doc="The gradient of Relu6, from its input or its output.")  # fmt: skip
 EluGrad = by_outputs(
     "EluGrad", FLOATS, _elu_grad, _elu_grad_grad, doc="The gradient of Elu, from its output."
 )

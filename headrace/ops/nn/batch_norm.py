@@ -7,6 +7,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.export import export
 from headrace.lazy import jnp
+from headrace.native import batch_norm as native
 from headrace.opdef import convert_to_tensor, op, raw
 from headrace.ops.nn import interpreted
 from headrace.ops.nn.batch_norm_gradient import second_gradient
@@ -45,10 +46,15 @@ def _sum(xp, x, axes):
     return interpreted.channel_sums(x, axes) if xp is np else jnp.sum(x, axis=axes)
 
 
+def _is_native(xp, data_format, x, *vectors):
+    return xp is not np and data_format == "NHWC" and native.takes(x, *vectors)
+
+
 def _normalize(xp, x, scale, offset, mean, variance, epsilon, data_format, is_training):
     if x.ndim != 4:
         raise InvalidArgumentError(None, None, f"input must be 4-dimensional{to_text(x.shape)}")
     axes, along = _axes(data_format)
+    is_native = _is_native(xp, data_format, x, scale, offset, *(() if is_training else (mean, variance)))
     wide = x.astype(scale.dtype)
     n = x.size // max(1, scale.size)
     if not is_training:
@@ -58,18 +64,26 @@ def _normalize(xp, x, scale, offset, mean, variance, epsilon, data_format, is_tr
         return x, nan, nan, nan, nan
     else:
         count = np.asarray(n, scale.dtype)
-        batch_mean = _sum(xp, wide, axes) / count
-        centered = wide - batch_mean.reshape(along)
-        saved = _sum(xp, centered * centered, axes) / count
+        if is_native:
+            batch_mean, saved = native.moments(x)
+        else:
+            batch_mean = _sum(xp, wide, axes) / count
+            centered = wide - batch_mean.reshape(along)
+            saved = _sum(xp, centered * centered, axes) / count
         # What is averaged over steps is the unbiased variance.
         batch_variance = saved * np.asarray(n / max(1, n - 1), scale.dtype)
     factor = scale * (saved + np.asarray(epsilon, scale.dtype)) ** np.asarray(-0.5, scale.dtype)
     y = (wide - batch_mean.reshape(along)) * factor.reshape(along) + offset.reshape(along)
-    return y.astype(x.dtype), batch_mean, batch_variance, batch_mean, saved
+    y = y.astype(x.dtype)
+    if is_native:
+        y = native.normalized(y, x, batch_mean, saved, scale, offset, epsilon)
+    return y, batch_mean, batch_variance, batch_mean, saved
 
 
 def _gradient(xp, dy, x, scale, mean, variance, epsilon, data_format, is_training):
     """The gradient by its closed formula, which reads each tensor twice; automatic differentiation is slower."""
+    if is_training and _is_native(xp, data_format, x, scale, mean, variance):
+        return native.gradient(dy, x, scale, mean, variance, epsilon)
     axes, along = _axes(data_format)
     wide, g = x.astype(scale.dtype), dy.astype(scale.dtype)
     n = x.size // max(1, scale.size)
