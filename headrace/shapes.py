@@ -188,6 +188,14 @@ def normal_axis(axis: int, rank: int) -> int:
     return axis + rank if axis < 0 else axis
 
 
+class WindowTooLongError(ValueError):
+    """A window is longer than what it slides over.
+
+    That is refused while a graph is built. Of shapes that are known only when it runs TensorFlow's kernels say
+    whether that leaves no place, or less than none.
+    """
+
+
 def window(
     size: Dim,
     kernel: Dim,
@@ -199,7 +207,8 @@ def window(
     """Returns how many places a sliding window takes along one dimension.
 
     Raises:
-      ValueError: The stride is not positive or the window does not fit.
+      ValueError: The stride is not positive.
+      WindowTooLongError: The window does not fit.
     """
     if stride <= 0:
         raise ValueError(f"Stride must be > 0, but got {stride}")
@@ -212,9 +221,31 @@ def window(
     span = (kernel - 1) * dilation + 1  # type: ignore[operator]
     if padding == "EXPLICIT":
         size = size + explicit[0] + explicit[1]
-    if size < span and not (size == 0 and padding != "EXPLICIT"):
-        raise ValueError(f"Negative dimension size caused by subtracting {span} from {size}")
-    return max(0, (size - span + stride) // stride)
+    if size < span:
+        raise WindowTooLongError(f"Negative dimension size caused by subtracting {span} from {size}")
+    return (size - span + stride) // stride
+
+
+def places(size: int, span: int, stride: int, padding: int = 0) -> int:
+    """Returns how many places a sliding window takes when the graph runs.
+
+    Args:
+      size: The number of elements.
+      span: From the window's first element to its last.
+      stride: The window's step.
+      padding: The number of elements around them.
+
+    Raises:
+      WindowTooLongError: Less than none: the window is longer by more than a step.
+    """
+    out = size + padding - span + stride
+    out = out // stride if out >= 0 else -(-out // stride)
+    if out < 0:
+        raise WindowTooLongError(
+            f"Computed output size would be negative: {out} [input_size: {size}, effective_filter_size: {span}, "
+            f"stride: {stride}]"
+        )
+    return out
 
 
 def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:

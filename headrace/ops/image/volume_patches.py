@@ -12,7 +12,7 @@ from headrace.lazy import jnp, lax
 from headrace.opdef import op, raw
 from headrace.ops.image.checks import public
 from headrace.ops.image.sizes import check_room, invalid, shown
-from headrace.shapes import same_padding, with_rank
+from headrace.shapes import places, same_padding, with_rank
 
 ExtractVolumePatches = op("""
     ExtractVolumePatches(input: T) -> (patches: T)
@@ -26,8 +26,8 @@ ExtractVolumePatches = op("""
 
 
 def _places(size, kernel, stride, padding):
-    """Returns how many windows there are along an axis: none where they do not fit."""
-    return -(-size // stride) if padding == "SAME" else max(0, -(-(size - kernel + 1) // stride))
+    """Returns how many windows there are along an axis."""
+    return -(-size // stride) if padding == "SAME" else places(size, kernel, stride)
 
 
 @ExtractVolumePatches.shape
@@ -43,8 +43,8 @@ def extract_volume_patches_shape(input, *, ksizes, strides, padding):
     for stride in strides[1:4]:
         if stride <= 0:
             raise ValueError(f"Stride must be > 0, but got {stride}")
-    places = (_places(*row, padding) for row in zip(space, ksizes[1:4], strides[1:4], strict=True))
-    return (n, *places, depth)
+    counts = (_places(*row, padding) for row in zip(space, ksizes[1:4], strides[1:4], strict=True))
+    return (n, *counts, depth)
 
 
 def _checked(shape, ksizes, strides):
@@ -66,19 +66,22 @@ def _patches(input, ksizes, strides, padding, pad, xp):
     _checked(input.shape, ksizes, strides)
     n, *sizes, depth = input.shape
     kernel, steps = ksizes[1:4], strides[1:4]
-    places = [_places(*row, padding) for row in zip(sizes, kernel, steps, strict=True)]
-    shape = (n, *places, depth * math.prod(kernel))
+    try:
+        counts = [_places(*row, padding) for row in zip(sizes, kernel, steps, strict=True)]
+    except ValueError as e:
+        raise invalid(str(e)) from None
+    shape = (n, *counts, depth * math.prod(kernel))
     check_room(shape, input.dtype.itemsize)
     if 0 in shape:
         return xp.zeros(shape, input.dtype)
     margins = []
-    for size, k, s, m in zip(sizes, kernel, steps, places, strict=True):
+    for size, k, s, m in zip(sizes, kernel, steps, counts, strict=True):
         before = same_padding(size, k, s)[0] if padding == "SAME" else 0
         margins.append((before, max(0, (m - 1) * s + k - size - before)))
     padded = pad(input, margins)
     parts = []
     for at in np.ndindex(*kernel):
-        cut = tuple(slice(a, a + (m - 1) * s + 1, s) for a, m, s in zip(at, places, steps, strict=True))
+        cut = tuple(slice(a, a + (m - 1) * s + 1, s) for a, m, s in zip(at, counts, steps, strict=True))
         parts.append(padded[(slice(None), *cut)])
     return xp.concatenate(parts, axis=-1)
 

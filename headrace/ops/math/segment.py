@@ -214,7 +214,10 @@ def _unsorted(
                 None, None, f"segment_ids{place} = {segment_ids[where]} is out of range [0, {count})"
             )
         rows = data.reshape((ids.size, *data.shape[rank:]))
-        return combine(ufunc, rows, ids, count, first(data.dtype))
+        start = first(data.dtype)
+        out = combine(ufunc, rows, ids, count, start)
+        # No result is beyond what those start with that have no rows: the least finite number, not infinity.
+        return ufunc(out, out.dtype.type(start)) if method in ("max", "min") else out
 
     @made.lower(static="num_segments")
     def segment_lower(data: Any, segment_ids: Any, num_segments: Any, *, ctx: Any) -> Any:

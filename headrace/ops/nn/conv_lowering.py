@@ -15,7 +15,7 @@ from headrace.blas import transposed_lower
 from headrace.errors import InvalidArgumentError
 from headrace.lazy import jax, jnp, lax
 from headrace.native import products as native
-from headrace.ops.nn.windows import channel_axis, paddings, spatial, spatial_axes
+from headrace.ops.nn.windows import channel_axis, kernel_places, paddings, spatial, spatial_axes
 from headrace.shapes import with_rank
 
 _KERNEL = {4: "HWIO", 5: "DHWIO"}
@@ -80,12 +80,8 @@ class Convolution:
         explicit = [explicit_paddings[2 * i : 2 * i + 2] for i in self.axes] if explicit_paddings else ()
         self.pads = paddings(self.sizes, self.kernel, self.strides, self.dilations, padding, explicit)
         self.groups = self.input_shape[channel_axis(data_format)] // max(1, self.filter_shape[-2])
-        self.outputs = tuple(
-            max(0, (n + a + b - (k - 1) * d - 1) // s + 1)
-            for n, k, s, d, (a, b) in zip(
-                self.sizes, self.kernel, self.strides, self.dilations, self.pads, strict=True
-            )
-        )
+        spans = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
+        self.outputs = kernel_places(self.sizes, spans, self.strides, self.pads)
 
     @property
     def output_shape(self) -> tuple[int, ...]:

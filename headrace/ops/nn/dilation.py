@@ -12,7 +12,7 @@ from headrace.lazy import jnp
 from headrace.opdef import op, raw
 from headrace.ops.nn.names import public, renamed
 from headrace.ops.nn.windows import paddings
-from headrace.shapes import merge_dim, to_text, with_rank
+from headrace.shapes import merge_dim, places, to_text, with_rank
 
 _ATTRS = """
       T: realnumbertype
@@ -31,13 +31,7 @@ def _extent(size, reach, stride, padding):
     """Returns how many windows fit along an axis; `reach` is from a window's first element to its last."""
     if stride < 1:
         raise ValueError(f"Stride must be > 0, but got {stride}")
-    out = -(-size // stride) if padding == "SAME" else (size - reach + stride) // stride
-    if out < 0:
-        raise ValueError(
-            f"Computed output size would be negative: {out} "
-            f"[input_size: {size}, effective_filter_size: {reach}, stride: {stride}]"
-        )
-    return out
+    return -(-size // stride) if padding == "SAME" else places(size, reach, stride)
 
 
 @Dilation2D.shape

@@ -11,8 +11,8 @@ from headrace.export import export
 from headrace.lazy import jnp, lax
 from headrace.opdef import op, raw
 from headrace.ops.nn.names import public, renamed
-from headrace.ops.nn.windows import paddings
-from headrace.shapes import with_rank
+from headrace.ops.nn.windows import kernel_places, paddings
+from headrace.shapes import places, with_rank
 
 ExtractImagePatches = op("""
     ExtractImagePatches(images: T) -> (patches: T)
@@ -27,10 +27,8 @@ ExtractImagePatches = op("""
 
 
 def _places(size, kernel, stride, rate, padding):
-    """Returns how many windows there are along an axis: none where they do not fit."""
-    if padding == "SAME":
-        return -(-size // stride)
-    return max(0, -(-(size - (kernel - 1) * rate - 1 + 1) // stride))
+    """Returns how many windows there are along an axis."""
+    return -(-size // stride) if padding == "SAME" else places(size, (kernel - 1) * rate + 1, stride)
 
 
 def _check(**attrs):
@@ -54,11 +52,6 @@ def extract_image_patches_shape(images, *, ksizes, strides, rates, padding):
     depth = None if depth is None else depth * ksizes[1] * ksizes[2]
     if height is None or width is None:
         return (n, None, None, depth)
-    if padding == "VALID":
-        for i, size in ((1, height), (2, width)):
-            left = size - (ksizes[i] - 1) * rates[i] - 1
-            if left + strides[i] < 0:
-                raise ValueError(f"Computed output size would be negative: {left // strides[i] + 1}")
     rows, columns = (
         _places(size, ksizes[i], strides[i], rates[i], padding) for i, size in ((1, height), (2, width))
     )
@@ -70,7 +63,9 @@ def extract_image_patches_lower(images, *, ksizes, strides, rates, padding):
     _check(ksizes=ksizes, strides=strides, rates=rates)
     n, *sizes, depth = images.shape
     kernel, steps, gaps = ksizes[1:3], strides[1:3], rates[1:3]
-    rows, columns = (_places(*row, padding) for row in zip(sizes, kernel, steps, gaps, strict=True))
+    pads = paddings(sizes, kernel, steps, gaps, padding)
+    spans = [(k - 1) * r + 1 for k, r in zip(kernel, gaps, strict=True)]
+    rows, columns = kernel_places(sizes, spans, steps, pads)
     if 0 in (n, rows, columns, depth):
         return jnp.zeros((n, rows, columns, depth * math.prod(kernel)), images.dtype)
     config = [(0, 0, 0)]
@@ -80,7 +75,7 @@ def extract_image_patches_lower(images, *, ksizes, strides, rates, padding):
         steps,
         gaps,
         (rows, columns),
-        paddings(sizes, kernel, steps, gaps, padding),
+        pads,
         strict=True,
     ):
         config.append((before, (m - 1) * s + (k - 1) * r + 1 - size - before, 0))

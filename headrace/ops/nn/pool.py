@@ -110,12 +110,17 @@ def max_pool_shape(input, *, ksize, strides, padding, data_format):
 
 @MaxPool.host(small=True)
 def max_pool_host(input, *, ksize, strides, padding, data_format):
+    if ksize[data_format.index("C")] != 1:
+        return NotImplemented
     return interpreted.max_pool(windows_of(input.shape, ksize, strides, padding, data_format), input)
 
 
 @MaxPool.lower
 def max_pool_lower(input, *, ksize, strides, padding, data_format):
-    return lowering.max_pool(input, windows_of(input.shape, ksize, strides, padding, data_format))
+    windows = windows_of(input.shape, ksize, strides, padding, data_format)
+    if ksize[data_format.index("C")] != 1:
+        return lowering.first_maximum(input, windows)[0]
+    return lowering.max_pool(input, windows)
 
 
 @MaxPool.grad
@@ -314,7 +319,7 @@ def max_pool_grad_grad_shape(orig_input, orig_output, grad, *, ksize, strides, p
 def max_pool_grad_grad_lower(orig_input, orig_output, grad, *, ksize, strides, padding, data_format):
     windows = windows_of(orig_input.shape, ksize, strides, padding, data_format)
     check_same("grad", grad.shape, windows.shape)
-    return lowering.max_pool_gradient_gradient(orig_input, grad, windows)
+    return lowering.max_pool_gradient_gradient(orig_input, orig_output, grad, windows)
 
 
 @MaxPoolGradGrad.grad

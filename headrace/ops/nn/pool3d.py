@@ -37,7 +37,7 @@ MaxPool3D = op(f"""
 
 @MaxPool3D.lower
 def max_pool_3d_lower(input, *, ksize, strides, padding, data_format):
-    return lowering.max_pool(input, windows_of(input.shape, ksize, strides, padding, data_format))
+    return lowering.max_pool(input, windows_of(input.shape, ksize, strides, padding, data_format), -np.inf)
 
 
 @MaxPool3D.grad
@@ -62,7 +62,7 @@ MaxPool3DGrad = op(f"""
     MaxPool3DGrad(orig_input: TInput, orig_output: TInput, grad: T) -> (output: T){_ATTRS}      T: {_NARROW} = float
       TInput: {_NARROW} = float
 
-    Sends each gradient to every element of its window that is as great as the greatest.
+    Sends each gradient to every element of its window that is as great as the greatest; half ones to the first such.
 """)  # fmt: skip
 
 
@@ -75,6 +75,8 @@ def max_pool_3d_grad_shape(orig_input, orig_output, grad):
 def max_pool_3d_grad_lower(orig_input, orig_output, grad, *, ksize, strides, padding, data_format):
     windows = windows_of(orig_input.shape, ksize, strides, padding, data_format)
     check_same("grad", grad.shape, windows.outputs)
+    if grad.dtype.itemsize < 4:
+        return lowering.max_pool_gradient(orig_input, grad, windows)
     return lowering.max_pool_gradient_to_all(orig_input, orig_output, grad, windows)
 
 
@@ -111,7 +113,7 @@ def max_pool_3d_grad_grad_shape(orig_input, orig_output, grad, **pool):
 def max_pool_3d_grad_grad_lower(orig_input, orig_output, grad, *, ksize, strides, padding, data_format):
     windows = windows_of(orig_input.shape, ksize, strides, padding, data_format)
     check_same("grad", grad.shape, windows.shape)
-    return lowering.max_pool_gradient_gradient(orig_input, grad, windows)
+    return lowering.max_pool_gradient_gradient(orig_input, orig_output, grad, windows)
 
 
 @MaxPool3DGradGrad.grad

@@ -16,7 +16,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError, UnimplementedError
 from headrace.lazy import jax, jnp, lax
 from headrace.native import xla as native
-from headrace.ops.nn.windows import paddings
+from headrace.ops.nn.windows import kernel_places, paddings
 
 
 class Windows:
@@ -33,10 +33,7 @@ class Windows:
                 f"tensor_in must be {len(self.ksize)}-dimensional, but got {len(self.shape)} dimensions",
             )
         self.pads = paddings(self.shape, self.ksize, self.strides, (1,) * len(shape), padding)
-        self.outputs = tuple(
-            max(0, (n + a + b - k) // s + 1)
-            for n, k, s, (a, b) in zip(self.shape, self.ksize, self.strides, self.pads, strict=True)
-        )
+        self.outputs = kernel_places(self.shape, self.ksize, self.strides, self.pads)
 
     def check(self, data_format: str) -> None:
         """Checks that neither the batch nor, beside the space, the depth is pooled.
@@ -151,6 +148,7 @@ class Windows:
         return lax.pad(full, jnp.zeros((), full.dtype), config)
 
 
+_CLOSE = np.float32(1e-5)  # to the greatest element, for the gradient over volumes
 _MOST_SLICES = 64  # a longer list of slices compiles slowly and gains nothing
 
 
@@ -176,36 +174,63 @@ def lowest(dtype: Any) -> Any:
     return jnp.iinfo(dtype).min if dtype.kind in "iu" else jnp.finfo(dtype).min
 
 
-def max_pool(x: Any, windows: Windows) -> Any:
-    """Returns the greatest element of every window; NaN never is."""
-    if _is_short(windows) or 0 in windows.outputs:
-        return first_maximum(x, windows)[0]
-    return _long_max_pool(jnp.where(x > lowest(x.dtype), x, lowest(x.dtype)), windows)
+def _least(dtype: Any) -> Any:
+    """Returns what nothing is less than."""
+    return lowest(dtype) if np.dtype(dtype).kind in "iu" else -np.inf
+
+
+def max_pool(x: Any, windows: Windows, low: Any = None) -> Any:
+    """Returns the greatest element of every window; NaN never is.
+
+    Args:
+      x: What the windows slide over.
+      windows: The windows.
+      low: What no result is less than; the least finite number by default, which stands in the padding, too.
+    """
+    if low is None:
+        low = lowest(x.dtype)
+    best = jnp.full(windows.outputs, low, x.dtype)
+    if 0 in windows.outputs:
+        return best
+    if not _is_short(windows):
+        return _long_max_pool(jnp.where(x > low, x, jnp.asarray(low, x.dtype)), windows)
+    padded = windows.padded(x, lowest(x.dtype))
+    for _, offset in windows.offsets():
+        each = windows.shifted(padded, offset)
+        best = jnp.where(each > best, each, best)
+    return best
 
 
 def _long_max_pool(x: Any, windows: Windows) -> Any:
     # JAX knows the gradient only where the start is the identity of the maximum.
-    low = lowest(x.dtype) if np.dtype(x.dtype).kind in "iu" else -np.inf
-    return lax.reduce_window(
-        x, np.asarray(low, x.dtype)[()], lax.max, windows.ksize, windows.strides, windows.pads
-    )
+    low = np.asarray(_least(x.dtype), x.dtype)[()]
+    return lax.reduce_window(x, low, lax.max, windows.ksize, windows.strides, windows.pads)
 
 
 def first_maximum(x: Any, windows: Windows) -> tuple[Any, Any]:
-    """Returns the greatest element of every window, and which of the window's elements is the first such."""
+    """Returns the greatest element of every window, and which of the window's elements is the first such.
+
+    The window's first element stands until another is greater: NaN there stays, and elsewhere is passed over.
+    """
     if 0 in windows.outputs:
         return jnp.zeros(windows.outputs, x.dtype), jnp.zeros(windows.outputs, jnp.int32)
-    low = lowest(x.dtype)
+    low = _least(x.dtype)
     padded = windows.padded(x, low)
     best = jnp.full(windows.outputs, low, x.dtype)
-    # Where nothing exceeds the lowest number, the first element that is no padding is the one.
-    at = jnp.asarray(np.broadcast_to(_first_inside(windows), windows.outputs))
+    # The first element that is no padding.
+    start = at = jnp.asarray(np.broadcast_to(_first_inside(windows), windows.outputs))
     for k, offset in windows.offsets():
         each = windows.shifted(padded, offset)
         better = each > best
         best = jnp.where(better, each, best)
         at = jnp.where(better, np.int32(k), at)
-    return best, at
+    if np.dtype(x.dtype).kind in "iu":
+        return best, at
+    before = [(a, 0) for a, _ in windows.pads]
+    first = jnp.pad(x, before, mode="edge") if any(map(any, before)) else x
+    first = windows.shifted(first, (0,) * len(before))
+    stays = first != first
+    return jnp.where(stays, first, best), jnp.where(stays, start, at)
 
 
 def _first_inside(windows: Windows) -> np.ndarray[Any, Any]:
@@ -263,22 +288,29 @@ def max_pool_gradient(x: Any, dy: Any, windows: Windows) -> Any:
 
 
 def max_pool_gradient_to_all(x: Any, y: Any, dy: Any, windows: Windows) -> Any:
-    """Sends each gradient back to every element of its window that is as great as the greatest."""
+    """Sends each gradient back to every element of its window that is close to the greatest, if that is finite."""
     padded = windows.padded(x, lowest(x.dtype))
     offsets = dict(windows.offsets())
     zero = jnp.zeros((), dy.dtype)
-    return windows.spread(lambda k: jnp.where(windows.shifted(padded, offsets[k]) == y, dy, zero), dy.dtype)
+
+    def sent(k: int) -> Any:
+        return jnp.where(jnp.abs(windows.shifted(padded, offsets[k]) - y) < _CLOSE, dy, zero)
+
+    return windows.spread(sent, dy.dtype)
 
 
-def max_pool_gradient_gradient(x: Any, ddx: Any, windows: Windows) -> Any:
-    """Takes from each window what lies where its first greatest element is."""
-    if 0 in windows.outputs:
-        return jnp.zeros(windows.outputs, ddx.dtype)
-    _, at = first_maximum(x, windows)
-    padded = windows.padded(ddx, 0)
+def max_pool_gradient_gradient(x: Any, y: Any, ddx: Any, windows: Windows) -> Any:
+    """Takes from each window what lies where its first element is that equals the greatest, zero if none does."""
     out = jnp.zeros(windows.outputs, ddx.dtype)
-    for k, offset in windows.offsets():
-        out = jnp.where(at == k, windows.shifted(padded, offset), out)
+    if 0 in windows.outputs:
+        return out
+    values = windows.padded(x, lowest(x.dtype) if np.dtype(x.dtype).kind in "iu" else np.nan)
+    padded = windows.padded(ddx, 0)
+    left = jnp.ones(windows.outputs, bool)
+    for _, offset in windows.offsets():
+        here = left & (windows.shifted(values, offset) == y)
+        out = jnp.where(here, windows.shifted(padded, offset), out)
+        left &= ~here
     return out
 
 

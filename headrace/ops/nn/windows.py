@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.errors import InvalidArgumentError
-from headrace.shapes import Shape, same_padding, window
+from headrace.shapes import Shape, places, same_padding, window
 
 SPATIAL = {"NHWC": "HW", "NCHW": "HW", "NDHWC": "DHW", "NCDHW": "DHW"}
 
@@ -70,6 +70,21 @@ def windowed_shape(
         dilation = 1 if dilations is None else dilations[i]
         out[i] = window(dims[i], k, strides[i], dilation, padding, explicit_of(explicit, i))
     return tuple(out)
+
+
+def kernel_places(sizes: Any, spans: Any, strides: Any, pads: Any) -> tuple[int, ...]:
+    """Returns how many windows there are along each axis when the graph runs.
+
+    Raises:
+      InvalidArgumentError: A window is too long.
+    """
+    try:
+        return tuple(
+            places(n, span, s, before + after)
+            for n, span, s, (before, after) in zip(sizes, spans, strides, pads, strict=True)
+        )
+    except ValueError as e:
+        raise InvalidArgumentError(None, None, str(e)) from None
 
 
 def check_explicit(padding: str, explicit: Any, data_format: str) -> None:
