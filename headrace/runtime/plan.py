@@ -34,6 +34,7 @@ from headrace.runtime.frames import NoValue
 from headrace.runtime.functions import NeedHost, can_call
 from headrace.runtime.kernel import Kernel, is_slow_on_host, needs_program
 from headrace.runtime.region_nodes import has_control_flow, rewrite
+from headrace.runtime.reuse import reused
 from headrace.runtime.state import SessionState
 from headrace.runtime.varying import TOO_FEW, WHY, Varying
 
@@ -65,7 +66,18 @@ _AT_ONCE, _IN_BACKGROUND, _LOOK_UP = "at once", "in the background", "look up"
 class _Instruction:
     """A kernel and where its operands and results stand in the table of values."""
 
-    __slots__ = ("forgets", "holds", "inputs", "is_fed", "kernel", "op", "outputs", "reads")
+    __slots__ = (
+        "forgets",
+        "holds",
+        "inputs",
+        "is_fed",
+        "kernel",
+        "op",
+        "outputs",
+        "reads",
+        "reuses",
+        "ufunc",
+    )
 
     def __init__(self, op: Operation, kernel: Kernel, slots: dict[Tensor, int], inputs: tuple[Tensor, ...]):
         self.op = op
@@ -73,6 +85,8 @@ class _Instruction:
         self.inputs = [slots[t] for t in inputs]
         self.outputs = [slots[t] for t in op._outputs]
         self.is_fed = False  # whether the step is given some of its results
+        self.ufunc: Any = None
+        self.reuses: tuple[int, ...] = ()  # operands that nobody needs after this node
         self.forgets: Sequence[int] = ()  # what nobody needs after this node
         # Inputs that are references but are wanted as plain tensors.
         self.reads = [i for i, t in enumerate(inputs) if t._dtype.is_ref and not kernel.takes_reference[i]]
@@ -366,8 +380,9 @@ class Plan:
             self._varying = None
             found = varying.nodes(self._rest)
             if not found:
-                self._looks = _MOST_LOOKS
-                return values
+                if varying.has_seen_any:
+                    self._looks = _MOST_LOOKS
+                return values  # where all shapes were the same by chance, it is looked again
             for op in found:
                 self._forced.setdefault(op, WHY)
             for op in varying.too_few(self._parts()):
@@ -388,6 +403,9 @@ class Plan:
                 ins.is_fed = not self._fed.isdisjoint(op._outputs)
             if last_uses is not None:
                 ins.forgets = last_uses.get(op, ())
+                if ins.forgets and ins.kernel.ufunc is not None and not ins.is_fed and not ins.holds:
+                    ins.reuses = tuple([i for i, slot in enumerate(ins.inputs) if slot in ins.forgets])
+                    ins.ufunc = ins.kernel.ufunc if ins.reuses else None
             out.append(ins)
         return out
 
@@ -438,6 +456,14 @@ class Plan:
     def _run_in_order(self, instructions: Sequence[_Instruction], values: list[Any], step: Step) -> None:
         for ins in instructions:
             operands = [values[i] for i in ins.inputs]
+            if ins.ufunc is not None:
+                results = v = None
+                values[ins.outputs[0]] = v = reused(ins.ufunc, operands, ins.reuses)
+                if v is not None:
+                    for slot in ins.forgets:
+                        values[slot] = None
+                    operands = v = None  # type: ignore[assignment]
+                    continue
             try:
                 if ins.holds and any(type(operands[i]) is VariableState for i in ins.holds):
                     # A compiled step of another thread would take the memory away from under a read, and its

@@ -58,6 +58,11 @@ class Varying:
         """Whether enough steps have been looked at."""
         return max(self._seen.values(), default=0) >= _STEPS
 
+    @property
+    def has_seen_any(self) -> bool:
+        """Whether any shape differed."""
+        return any(any(flags) for flags in self._differs.values())
+
     def note(self, shapes: Any, op: Operation, outputs: Sequence[Any], seconds: float) -> None:
         """Notes what a node gave in a step that is fed these shapes, and how long it took."""
         self._seconds[op] = min(self._seconds.get(op, math.inf), seconds)

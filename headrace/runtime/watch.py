@@ -62,6 +62,7 @@ class Watch:
             for ins in instructions:
                 copied = copy.copy(ins)
                 copied.kernel = _Timed(self, ins.kernel, ins.op)
+                copied.ufunc = None  # what is watched goes through the kernel
                 timed.append(copied)
             if len(self._timed) > _LISTS_REMEMBERED:
                 self._timed.clear()
