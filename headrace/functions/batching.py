@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.dtypes import as_dtype
 from headrace.export import export
 from headrace.functions.concrete import ConcreteFunction
 from headrace.functions.trace import trace_function
-from headrace.graph import name_scope
+from headrace.graph import Tensor, name_scope
 from headrace.graph.type_spec import TensorSpec
 from headrace.opdef import raw
 
@@ -35,11 +36,14 @@ def batch_function(
 
     Returns:
       A decorator of functions of tensors; what is decorated returns a list of tensors.
+
+    Raises:
+      ValueError: The decorated function is called with something else than tensors.
     """
 
     def decorator(fn: Callable[..., Any]) -> Callable[..., list[Any]]:
         def decorated(*args: Any) -> list[Any]:
-            specs = [TensorSpec(dtype=x.dtype.base_dtype, shape=x.shape) for x in args]
+            specs = [TensorSpec(dtype=as_dtype(x.dtype).base_dtype, shape=x.shape) for x in args]
             names = ["unknown", *[f"unknown_{i}" for i in range(len(args) - 1)]]
 
             def computation(*computation_args: Any) -> Any:
@@ -51,6 +55,12 @@ def batch_function(
                 )
                 function = ConcreteFunction(graph)
                 function.add_to_graph()
+                for x in args:
+                    if not isinstance(x, Tensor):
+                        raise ValueError(
+                            "All arguments to functions decorated with `batch_function`  are supposed to be Tensors; "
+                            f"found {x!r}"
+                        )
                 return list(
                     raw.BatchFunction(
                         list(args),

@@ -193,3 +193,23 @@ def test_nodes_are_tensorflows():
     assert [arg.name for arg in function.signature.input_arg][:2] == ["unknown", "unknown_0"]
     with pytest.raises(LookupError, match="No gradient defined for operation 'batch/BatchFunction'"):
         tf.gradients(y[0], x)
+
+
+def test_contrib_has_it_too():
+    assert tf.contrib.batching.batch_function is tf.nondifferentiable_batch_function
+    x = tf.placeholder(tf.float32, [None, 2])
+
+    @tf.contrib.batching.batch_function(1, 4, 1000, allowed_batch_sizes=[2, 4])
+    def sums(x):
+        return tf.reduce_sum(x, 1), x * 2.0
+
+    with tf.Session() as s:
+        a, b = s.run(sums(x), {x: [[1, 2]]})
+    assert a.tolist() == [3] and b.tolist() == [[2, 4]]
+
+
+def test_arguments_that_are_no_tensors_are_refused():
+    with pytest.raises(
+        ValueError, match="decorated with `batch_function`  are supposed to be Tensors; found array"
+    ):
+        _batched(_sizes)(np.float32([1]))
