@@ -31,8 +31,14 @@ from headrace.runtime.computed_once import computed_once
 from headrace.runtime.context import Step
 from headrace.runtime.fingerprint import Indescribable, facts_of
 from headrace.runtime.functions import NeedHost, NeedStatic
+from headrace.runtime.reuse import aligned
 from headrace.runtime.summed_products import in_nodes
 from headrace.runtime.trace import STATIC_ELEMENTS, Trace
+
+# Each node's result is rounded to its type: XLA would keep bfloat16 as float32 between nodes that it computes together.
+_OPTIONS = {"xla_allow_excess_precision": False}
+
+_LARGE = 4 << 20  # bytes; copying what is smaller takes no time
 
 
 class CheckFailed(Exception):
@@ -104,6 +110,7 @@ class Program:
                 fixed[t] = np.asarray(v)
             else:
                 self.dynamic.append(t)
+        self._large = [i for i, t in enumerate(self.dynamic) if getattr(inputs[t], "nbytes", 0) >= _LARGE]
         self._fixed = fixed
         self.states = [s for s in states if s.value is not None]
         self._all_states = list(states)
@@ -376,7 +383,7 @@ class Program:
         lowered = jax.jit(headrace_step, donate_argnums=donate).lower(*avals)
         middle = time.monotonic()
         with compile_cache.not_by_jax() if keeps else contextlib.nullcontext():
-            compiled = lowered.compile()
+            compiled = lowered.compile(compiler_options=_OPTIONS)
         return_memory()
         self.cost.lower += middle - start
         self.cost.compile += time.monotonic() - middle
@@ -401,6 +408,8 @@ class Program:
         """Runs the program; see `Cluster.run`."""
         state = step.state
         arrays = [inputs[t] for t in self.dynamic]
+        for i in self._large:
+            arrays[i] = aligned(arrays[i])
         if self.cluster._variants:
             arrays = jax.tree.leaves(arrays)
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Results in the memory of an operand that nobody needs any more.
+"""Memory for large arrays: results in that of an operand that nobody needs any more, and feeds where XLA takes them.
 
 New memory has to be cleared by the kernel before it can be written, which takes longer than most of what is computed
 from one or two large arrays; so does reading what has left the caches.
@@ -16,6 +16,7 @@ from headrace.native import threads
 
 _LARGE = 1 << 18  # bytes
 _FOR_A_THREAD = 1 << 20  # bytes; less is not worth a thread of its own
+_ALIGNMENT = 64  # bytes
 _pools: list[ThreadPoolExecutor] = []
 
 
@@ -50,6 +51,27 @@ def reused(ufunc: np.ufunc, operands: list[Any], places: tuple[int, ...]) -> Any
     return None
 
 
+def aligned(array: Any) -> Any:
+    """Returns an array as XLA takes it without copying it: at an address that is a multiple of 64.
+
+    XLA copies others on one thread.
+    """
+    if type(array) is not np.ndarray or not array.flags.c_contiguous or not array.ctypes.data % _ALIGNMENT:
+        return array
+    room = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
+    first = -room.ctypes.data % _ALIGNMENT
+    out = room[first : first + array.nbytes]
+    flat = array.reshape(-1).view(np.uint8)
+    n = max(1, min(threads(), array.nbytes // _FOR_A_THREAD))
+    step = -(-array.nbytes // n)
+
+    def work(i: int) -> None:
+        out[i * step : (i + 1) * step] = flat[i * step : (i + 1) * step]
+
+    _on_threads(work, n)
+    return out.view(array.dtype).reshape(array.shape)
+
+
 def _is_whole(array: Any) -> bool:
     """Whether an array is not part of another that somebody may have."""
     base = array.base
@@ -77,6 +99,11 @@ def _in_pieces(ufunc: np.ufunc, a: Any, b: Any, out: Any) -> None:
         with np.errstate(all="ignore"):
             ufunc(x, y, out=z)
 
+    _on_threads(work, n)
+
+
+def _on_threads(work: Any, n: int) -> None:
+    """Calls `work(i)` for each i below n, at the same time."""
     if not _pools:
         _pools.append(ThreadPoolExecutor(threads(), "headrace-numpy"))
     others = [_pools[0].submit(work, i) for i in range(1, n)]

@@ -259,8 +259,10 @@ def _x_times(function: Any) -> tuple[Any, Any]:
 
 
 def squared_difference(x: Any, y: Any) -> Any:
-    difference = x - y
-    return difference * (np.conj(difference) if difference.dtype.kind == "c" else difference)
+    difference = np.subtract(x, y)
+    if difference.dtype.kind == "c" or not difference.ndim:
+        return difference * np.conj(difference)
+    return np.multiply(difference, difference, out=difference)
 
 
 def squared_difference_lower(x: Any, y: Any) -> Any:

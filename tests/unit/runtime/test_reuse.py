@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.runtime import plan
+from headrace.runtime import plan, reuse
 from headrace.runtime.policies import with_policies
 
 SHAPE = [300, 700]  # large enough, and for two threads' pieces of different sizes with what is added below
@@ -106,3 +106,25 @@ def test_a_tensor_times_itself(reuses):
     assert np.array_equal(_run(tf.stack([x * x + x]))[0], np.full(SHAPE, e * e + e))
     y = _fresh()
     assert np.array_equal(_run(tf.stack([y - y]))[0], np.zeros(SHAPE))
+
+
+@pytest.mark.parametrize("size", [1, 1000, (1 << 21) + 7])
+@pytest.mark.parametrize("offset", [0, 8, 40])
+def test_feeds_where_xla_takes_them(size, offset):
+    room = np.random.RandomState(0).bytes(8 * size + 128)
+    start = -np.frombuffer(room, np.uint8).ctypes.data % 64 + offset
+    x = np.frombuffer(room, np.int64, size, start)
+    found = reuse.aligned(x.reshape(1, size))
+    assert found.ctypes.data % 64 == 0 and found.shape == (1, size) and np.array_equal(found[0], x)
+    assert np.shares_memory(found, x) == (offset == 0)
+
+
+def test_what_is_fed_to_a_program_may_lie_anywhere():
+    x = tf.placeholder(tf.float32, [None])
+    room = np.random.RandomState(1).rand((1 << 21) + 40).astype(np.float32)
+    y = tf.reverse(x, [0]) * 2.0
+    with tf.Session(config=with_policies(tier="compile", cache_dir="")) as session:
+        for i in (0, 1, 4, 16):
+            fed = room[i : i + (1 << 21)]
+            assert np.array_equal(session.run(y, {x: fed}), fed[::-1] * 2)
+            assert np.array_equal(session.run(y, {x: room[::-1][: 1 << 21]}), room[::-1][: 1 << 21][::-1] * 2)
