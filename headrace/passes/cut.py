@@ -94,6 +94,20 @@ def stages(
     return out
 
 
+def updates_distinct_rows(op: Operation, late: Late) -> bool:
+    """Whether a node updates the rows of a variable that a step finds to be distinct ones.
+
+    Those are others, and of another number, in each step, and a cluster has to sort them.
+    """
+    if not op.type.startswith(("SparseApply", "ResourceSparseApply")):
+        return False
+    names = [arg.name for arg in op.kind.plan.signature.inputs]
+    tensor = late.get(op, op._inputs)[names.index("indices")]
+    while tensor._op.type in ("Identity", "Reshape"):
+        tensor = late.get(tensor._op, tensor._op._inputs)[0]
+    return tensor._op.type in ("Unique", "UniqueV2", "UniqueWithCounts")
+
+
 def _follow_tables(ops: list[Operation], host: dict[Operation, bool], fed: set[Tensor], late: Late) -> None:
     """Leaves to the host what takes a few rows of a table some of whose rows the host changes.
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from headrace import errors
+from headrace import errors, native
 from headrace.dtypes import resource
 from headrace.graph import Operation, Tensor
 from headrace.lazy import has_jax
 from headrace.passes.access import late_reads
 from headrace.passes.arrays import work_on_arrays
-from headrace.passes.cut import pieces, stages
+from headrace.passes.cut import pieces, stages, updates_distinct_rows
 from headrace.passes.prune import needed
 from headrace.passes.rewrite import Rewriter
 from headrace.passes.trim import trim
@@ -501,9 +501,12 @@ class Plan:
         # A list that a caller hands in is one that host rules made, or one that grows from call to call: whatever
         # meets it is best a list of the host's, too.
         lists = any(t._dtype.name == "variant" for t in self._fed)
+        rows_on_host = self.tier == "auto" and native.library() is not None
 
         def on_host(op: Operation) -> bool:
             if op in self._forced or not can_lower(op) or self._fed.intersection(op._outputs):
+                return True
+            if rows_on_host and updates_distinct_rows(op, self._late):
                 return True
             return lists and any(t._dtype.name == "variant" for t in (*op._inputs, *op._outputs))
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.native import library
 from headrace.runtime import varying
 from headrace.runtime.cluster import Cluster
 
@@ -143,3 +144,12 @@ def test_a_table_that_the_host_changes_stays_where_it_is(resource, monkeypatch):
     np.testing.assert_allclose(got, expected, rtol=1e-5)
     for a, b in zip(values, expected_values, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(library() is None, reason="without the native library a cluster is quicker at them")
+def test_updates_of_distinct_rows_are_never_compiled(monkeypatch):
+    monkeypatch.setattr(varying, "_STEPS", 1000)  # nothing is learned from steps
+    _, _, plan = _run(6)
+    compiled = {op.type for s in plan._stages if isinstance(s, Cluster) for op in s.ops}
+    assert "MatMul" in compiled
+    assert not compiled & {"SparseApplyAdagrad", "GatherV2"}
