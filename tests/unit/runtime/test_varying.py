@@ -152,4 +152,4 @@ def test_updates_of_distinct_rows_are_never_compiled(monkeypatch):
     _, _, plan = _run(6)
     compiled = {op.type for s in plan._stages if isinstance(s, Cluster) for op in s.ops}
     assert "MatMul" in compiled
-    assert not compiled & {"SparseApplyAdagrad", "GatherV2"}
+    assert "SparseApplyAdagrad" not in compiled
