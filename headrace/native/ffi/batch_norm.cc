@@ -231,11 +231,13 @@ void add_block(int64_t channels, double before, double rows, const float* center
   const double share = before > 0 ? before * rows / (before + rows) : 0.0;
   const double to_mean = before > 0 ? 1 / before : 0.0;
   for (int64_t c = 0; c < channels; ++c) {
-    // The center is the mean but for rounding; what is left of the deviations says by how much.
-    const double off = deviations[c];
+    // The center is the mean but for rounding; what is left of the deviations says by how much. Not if it is infinite.
+    const float left = deviations[c];
+    const double off = left - left == 0.0f ? left : 0.0f;
     const double sum = center[c] * rows + off;
     const double apart = sum / rows - sums[c] * to_mean;
-    all_squares[c] += squares[c] - off * off / rows + apart * apart * share;
+    const double square = squares[c] - off * off / rows;
+    all_squares[c] += (square < 0 ? 0.0 : square) + apart * apart * share;
     sums[c] += sum;
   }
 }
