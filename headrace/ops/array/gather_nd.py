@@ -152,6 +152,7 @@ def scatter_shape(output, indices, updates):
 
 @ScatterNd.shape
 def scatter_nd_shape(indices, updates, shape, *, ctx):
+    shapes.with_rank(shape, 1)
     rank = None if shape is None or shape[0] is None else (None,) * shape[0]
     scatter_shape(rank, indices, updates)
     return scatter_shape(ctx.as_shape("shape"), indices, updates)
@@ -164,15 +165,21 @@ def _check_scatter(indices, updates, shape):
     depth = indices.shape[-1]
     if (not shape or 0 in shape) and (indices.size or updates.size):
         invalid("Indices and updates specified for empty output shape")
-    if depth > len(shape):
+    if updates.shape[: len(outer)] != outer:
         invalid(
-            f"Inner dimensions of output shape must match inner dimensions of updates shape: depth {depth}"
+            f"Outer dimensions of indices and update must match. Indices shape: {shown(indices.shape)}, updates "
+            f"shape:{shown(updates.shape)}"
         )
-    if updates.shape[: len(outer)] != outer or updates.shape[len(outer) :] != tuple(shape[depth:]):
+    inner = updates.shape[len(outer) :]
+    if depth > len(shape) or len(inner) != len(shape) - depth:
         invalid(
-            "Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got updates.shape: "
-            f"{shown(updates.shape)}, indices.shape: {shown(indices.shape)}, params_shape: {shown(shape)}, slice_dim: "
-            f"{depth}, and batch_dim: {len(outer)}"
+            "Inner dimensions of output shape must match inner dimensions of updates shape. Output: "
+            f"{shown(shape)} updates: {shown(updates.shape)}"
+        )
+    if inner != tuple(shape[depth:]):
+        invalid(
+            f"The inner {len(inner)} dimensions of output.shape={shown(shape)} must match the inner {len(inner)} "
+            f"dimensions of updates.shape={shown(updates.shape)}"
         )
 
 
@@ -214,15 +221,19 @@ def _scatter_lower(output, indices, updates, how, ctx):
     return at.add(updates) if how == "add" else at.add(-updates)
 
 
-def _check_sizes(shape):
+def _check_sizes(indices, updates, shape):
+    if shape.ndim != 1:
+        invalid("Shape must be a vector")
     for d in shape:
         if d < 0:
             invalid(f"Dimension {int(d)} must be >= 0")
+    if 0 in shape and (indices.size or updates.size):
+        invalid(f"Indices and updates specified for empty output.  indices shape: {shown(indices.shape)}")
 
 
 @ScatterNd.host
 def scatter_nd_host(indices, updates, shape):
-    _check_sizes(shape)
+    _check_sizes(indices, updates, shape)
     output = np.zeros(tuple(int(d) for d in shape), updates.dtype)
     if updates.dtype == object:
         output.fill(b"")
@@ -231,7 +242,7 @@ def scatter_nd_host(indices, updates, shape):
 
 @ScatterNd.lower(static="shape")
 def scatter_nd_lower(indices, updates, shape, *, ctx):
-    _check_sizes(shape)
+    _check_sizes(indices, updates, shape)
     output = jnp.zeros(tuple(int(d) for d in shape), updates.dtype)
     return _scatter_lower(output, indices, updates, "add", ctx)
 

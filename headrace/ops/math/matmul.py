@@ -143,11 +143,33 @@ def _batch_dims(x: Any, y: Any, adj_x: bool, adj_y: bool) -> tuple[Any, Any]:
     return a[0], b[1]
 
 
-def _batch_host(x: Any, y: Any, adj_x: bool, adj_y: bool) -> Any:
+def _check_batches(x: Any, y: Any, broadcasts: bool) -> None:
+    """Checks ranks as kernels do, and where nothing is broadcast that the batches are the same."""
+    one, two = (f"[{','.join(map(str, v.shape))}]" for v in (x, y))
+    text = ""
+    if broadcasts:
+        low = next((i for i, v in enumerate((x, y)) if v.ndim < 2), None)
+        if low is not None:
+            text = f"In[{low}] ndims must be >= 2: {(x, y)[low].ndim}"
+    elif x.ndim != y.ndim:
+        text = f"In[0] and In[1] has different ndims: {one} vs. {two}"
+    elif x.ndim < 2:
+        text = f"In[0] and In[1] ndims must be >= 2: {x.ndim}"
+    else:
+        for i in range(x.ndim - 2):
+            if x.shape[i] != y.shape[i]:
+                text = f"In[0].dim({i}) and In[1].dim({i}) must be the same: {one} vs {two}"
+                break
+    if text:
+        raise InvalidArgumentError(None, None, text)
+
+
+def _batch_host(x: Any, y: Any, adj_x: bool, adj_y: bool, broadcasts: bool = True) -> Any:
+    _check_batches(x, y, broadcasts)
     a, b = _adjoint(x) if adj_x else x, _adjoint(y) if adj_y else y
     if a.shape[-1] != b.shape[-2]:
-        one, two = (f"[{','.join(map(str, v.shape[-2:]))}]" for v in (x, y))
-        flags = [str(bool(f)).lower() for f in (adj_x, adj_y)]
+        one, two = (f"[{','.join(map(str, v.shape))}]" for v in (x, y))
+        flags = [int(f) for f in (adj_x, adj_y)]
         raise InvalidArgumentError(
             None,
             None,
@@ -203,7 +225,7 @@ def batch_matmul_shape(x, y, *, adj_x, adj_y):
 
 @BatchMatMul.host
 def batch_matmul_host(x, y, *, adj_x, adj_y):
-    return _batch_host(x, y, adj_x, adj_y)
+    return _batch_host(x, y, adj_x, adj_y, broadcasts=False)
 
 
 @BatchMatMul.lower

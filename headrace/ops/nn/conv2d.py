@@ -56,14 +56,19 @@ def conv2d_shape(input, filter, *, strides, padding, explicit_paddings, data_for
     return tuple(out)
 
 
-def geometry(input_shape, filter_shape, strides, padding, explicit_paddings, data_format, dilations):
-    """Returns the Convolution for known shapes.
+def geometry(
+    input_shape, filter_shape, strides, padding, explicit_paddings, data_format, dilations, label=""
+):
+    """Returns the Convolution for known shapes; `label` is what the kernel of a gradient calls itself.
 
     Raises:
       InvalidArgumentError: They do not fit.
     """
     check_unit(strides, data_format, "strides")
     check_unit(dilations, data_format, "dilations")
+    for what, shape in (("input", input_shape), ("filter", filter_shape)):
+        if label and len(shape) != 4:
+            raise InvalidArgumentError(None, None, f"{label}: {what} must be 4-dimensional")
     if len(input_shape) != 4:
         raise InvalidArgumentError(None, None, f"input must be 4-dimensional{to_text(tuple(input_shape))}")
     if len(filter_shape) != 4:
@@ -72,6 +77,9 @@ def geometry(input_shape, filter_shape, strides, padding, explicit_paddings, dat
         )
     depth, filter_depth = int(input_shape[channel_axis(data_format)]), int(filter_shape[2])
     if filter_depth == 0 or depth % filter_depth:
+        if label:
+            text = f"{label}: input depth must be evenly divisible by filter depth"
+            raise InvalidArgumentError(None, None, text)
         raise InvalidArgumentError(
             None, None, f"input depth must be evenly divisible by filter depth: {depth} vs {filter_depth}"
         )
@@ -180,8 +188,9 @@ def conv2d_backprop_input_shape(input_sizes, filter, out_backprop, *, ctx):
 def conv2d_backprop_input_host(
     input_sizes, filter, out_backprop, *, strides, padding, explicit_paddings, data_format, dilations
 ):
-    check_sizes("Conv2DBackpropInput", "input_sizes", input_sizes, 4)
-    conv = geometry(input_sizes, filter.shape, strides, padding, explicit_paddings, data_format, dilations)
+    check_sizes("Conv2DCustomBackpropInput", "input_sizes", input_sizes, 4)
+    attrs = strides, padding, explicit_paddings, data_format, dilations
+    conv = geometry(input_sizes, filter.shape, *attrs, label="Conv2DCustomBackpropInput")
     check_backprop("Conv2DCustomBackpropInput", conv, out_backprop)
     return interpreted.input_gradient(conv, filter, out_backprop)
 
@@ -190,8 +199,9 @@ def conv2d_backprop_input_host(
 def conv2d_backprop_input_lower(
     input_sizes, filter, out_backprop, *, strides, padding, explicit_paddings, data_format, dilations
 ):
-    check_sizes("Conv2DBackpropInput", "input_sizes", input_sizes, 4)
-    conv = geometry(input_sizes, filter.shape, strides, padding, explicit_paddings, data_format, dilations)
+    check_sizes("Conv2DCustomBackpropInput", "input_sizes", input_sizes, 4)
+    attrs = strides, padding, explicit_paddings, data_format, dilations
+    conv = geometry(input_sizes, filter.shape, *attrs, label="Conv2DCustomBackpropInput")
     check_backprop("Conv2DCustomBackpropInput", conv, out_backprop)
     return conv.input_gradient(filter, out_backprop)
 
@@ -297,7 +307,8 @@ def conv2d_backprop_filter_host(
     check_sizes("Conv2DCustomBackpropFilter", "filter_sizes", filter_sizes, 4)
     if 0 in tuple(filter_sizes[:2]):
         return np.zeros(tuple(filter_sizes), input.dtype)
-    conv = geometry(input.shape, filter_sizes, strides, padding, explicit_paddings, data_format, dilations)
+    attrs = strides, padding, explicit_paddings, data_format, dilations
+    conv = geometry(input.shape, filter_sizes, *attrs, label="Conv2DCustomBackpropFilter")
     check_backprop("Conv2DCustomBackpropFilter", conv, out_backprop)
     return interpreted.filter_gradient(conv, input, out_backprop)
 
@@ -309,7 +320,8 @@ def conv2d_backprop_filter_lower(
     check_sizes("Conv2DCustomBackpropFilter", "filter_sizes", filter_sizes, 4)
     if 0 in tuple(filter_sizes[:2]):
         return jnp.zeros(tuple(filter_sizes), input.dtype)
-    conv = geometry(input.shape, filter_sizes, strides, padding, explicit_paddings, data_format, dilations)
+    attrs = strides, padding, explicit_paddings, data_format, dilations
+    conv = geometry(input.shape, filter_sizes, *attrs, label="Conv2DCustomBackpropFilter")
     check_backprop("Conv2DCustomBackpropFilter", conv, out_backprop)
     return conv.filter_gradient(input, out_backprop)
 

@@ -38,7 +38,9 @@ def _geometry(input_shape, filter_shape, **conv):
     depth = int(input_shape[channel_axis(conv["data_format"])])
     if filter_shape[3] == 0 or depth % int(filter_shape[3]):
         raise InvalidArgumentError(
-            None, None, f"Input depth must be a multiple of filter depth: {depth} vs {int(filter_shape[3])}"
+            None,
+            None,
+            f"Input depth must be evenly divisible by filter depth: {depth} vs {int(filter_shape[3])}",
         )
     return Convolution(input_shape, filter_shape, **conv)
 

@@ -39,13 +39,14 @@ class DepthwiseConvolution(Convolution):
     shifted slice for each place of the filter. So they are left for dilated and very large filters.
     """
 
-    def __init__(self, input_shape, filter_shape, *, strides, padding, data_format, dilations):
+    def __init__(self, input_shape, filter_shape, *, strides, padding, data_format, dilations, label=""):
         *kernel, channels, multiplier = (int(d) for d in filter_shape)
         depth = int(input_shape[channel_axis(data_format)])
         if depth != channels:
-            raise InvalidArgumentError(
-                None, None, f"input and filter must have the same depth: {depth} vs {channels}"
-            )
+            text = f"input and filter must have the same depth: {depth} vs {channels}"
+            if label:
+                text = f"{label}: input and filter must have the same in_depth"
+            raise InvalidArgumentError(None, None, text)
         check_unit(strides, data_format, "strides")
         self.depthwise_shape = (*kernel, channels, multiplier)
         super().__init__(
@@ -215,8 +216,15 @@ def _of_input(input_sizes, filter, out_backprop, conv):
     check_sizes("DepthwiseConv2DBackpropInput", "input_sizes", input_sizes, 4)
     if filter.ndim != 4:
         raise InvalidArgumentError(None, None, "DepthwiseConv2DBackpropInput: filter must be 4-dimensional")
-    made = DepthwiseConvolution(input_sizes, filter.shape, **conv)
-    check_backprop("DepthwiseConv2DBackpropInput", made, out_backprop)
+    return _checked("DepthwiseConv2DBackpropInput", input_sizes, filter.shape, out_backprop, conv)
+
+
+def _checked(label, input_shape, filter_shape, out_backprop, conv):
+    made = DepthwiseConvolution(input_shape, filter_shape, label=label, **conv)
+    given, axis = out_backprop.shape, channel_axis(conv["data_format"])
+    if len(given) == 4 and given[0] == made.input_shape[0] and given[axis] != made.filter_shape[-1]:
+        raise InvalidArgumentError(None, None, f"{label}: depth_multiplier * in_depth not equal to out_depth")
+    check_backprop(label, made, out_backprop)
     return made
 
 
@@ -270,9 +278,7 @@ def _of_filter(input, filter_sizes, out_backprop, conv):
     depth = input.shape[channel_axis(conv["data_format"])]
     if 0 in tuple(filter_sizes[:2]) and depth == filter_sizes[2]:
         return None
-    made = DepthwiseConvolution(input.shape, filter_sizes, **conv)
-    check_backprop("DepthwiseConv2DBackpropFilter", made, out_backprop)
-    return made
+    return _checked("DepthwiseConv2DBackpropFilter", input.shape, filter_sizes, out_backprop, conv)
 
 
 @DepthwiseConv2dNativeBackpropFilter.host(small=True)

@@ -83,6 +83,8 @@ def check_same(label, got, want):
     Raises:
       InvalidArgumentError: It has not.
     """
+    if label == "grad" and len(got) != len(want) == 4:
+        raise InvalidArgumentError(None, None, "out_backprop must be 4-dimensional")
     if tuple(got) != tuple(want):
         raise InvalidArgumentError(
             None, None, f"Expected {label} shape to be {to_text(tuple(want))}, but got {to_text(tuple(got))}"

@@ -51,11 +51,16 @@ def _text(shape: Any) -> str:
     return shapes.to_text(tuple(int(d) for d in shape))
 
 
-def check_rows(params: Any, indices: Any, updates: Any) -> None:
-    """Checks the shapes of an update of rows while a step runs."""
+def check_rows(params: Any, indices: Any, updates: Any, kind: str = "") -> None:
+    """Checks the shapes of an update of rows of a variable, a resource if `kind` says so, while a step runs."""
     if params.ndim < 1:
         invalid(f"params must be at least 1-D, got shape {_text(params.shape)}")
     if updates.ndim and tuple(updates.shape) != tuple(indices.shape) + tuple(params.shape[1:]):
+        if kind and indices.size and updates.size % indices.size:
+            invalid(
+                f"shape of indices ({_text(indices.shape)}) is not compatible with the shape of updates "
+                f"({_text(updates.shape)})"
+            )
         invalid(
             "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape "
             f"{_text(updates.shape)}, indices.shape {_text(indices.shape)}, params.shape {_text(params.shape)}"
@@ -112,6 +117,11 @@ def check_slices(params: Any, indices: Any, updates: Any) -> None:
     outer, depth = tuple(indices.shape[:-1]), indices.shape[-1]
     if depth == 0 and indices.size == 0 and updates.size:
         invalid(f"Indices and updates specified for empty output.  indices shape: {_text(indices.shape)}")
+    if not updates.ndim or updates.shape[0] != indices.shape[0]:
+        invalid(
+            "The outermost dimension of updates and indices must match. Got indices.shape "
+            f"{_text(indices.shape)}, updates.shape {_text(updates.shape)}"
+        )
     if depth > params.ndim or tuple(updates.shape) != outer + tuple(params.shape[depth:]):
         invalid(
             "Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got updates.shape: "

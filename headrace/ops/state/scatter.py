@@ -69,7 +69,7 @@ def _host_rows(way, kind):
 
     def rule(variable, indices, updates, *, ctx):
         value = places.value_of(ctx, variable, kind)
-        places.check_rows(value, indices, updates)
+        places.check_rows(value, indices, updates, kind)
         places.check_row_numbers(indices, value.shape[0])
         if way == "Div":  # may end half-way
             value = np.array(value)
@@ -92,7 +92,7 @@ def _lower_rows(way, kind):
 
     def rule(variable, indices, updates, *, ctx):
         value = jnp.asarray(places.value_of(ctx, variable, kind))
-        places.check_rows(value, indices, updates)
+        places.check_rows(value, indices, updates, kind)
         ctx.check(places.rows_in_range(indices, value.shape[0]), "indices are out of range")
         if way == "Div" and _integer(value):
             ctx.check(jnp.all(updates != 0), "Integer division by zero")

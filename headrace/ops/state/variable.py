@@ -291,14 +291,16 @@ def assign(ref, value, *, validate_shape, ctx):
     return ref
 
 
-def _updated(ctx, ref, value, combine, what):
+def _updated(ctx, ref, value, combine, is_resource):
     old = ctx.read(ref)
     if old.shape != value.shape:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"{what} requires shapes of both tensors to match. lhs shape= {shapes.to_text(old.shape)} rhs shape= "
-            f"{shapes.to_text(value.shape)}",
+            f"Cannot update variable with shape {shapes.to_text(old.shape)} using a Tensor with shape "
+            f"{shapes.to_text(value.shape)}, shapes must be equal."
+            if is_resource
+            else "Parameters and update must be the same size",
         )
     ctx.write(ref, combine(old, value))
     return ref
@@ -312,7 +314,7 @@ def _ref_update(name, verb, combine):
 
     {verb} a reference variable.
     """, shape=shapes.merge, grad=None)  # fmt: skip
-    rule = lambda ref, value, *, ctx: _updated(ctx, ref, value, combine, name)  # noqa: E731
+    rule = lambda ref, value, *, ctx: _updated(ctx, ref, value, combine, False)  # noqa: E731
     declared.host(rule)
     declared.lower(rule)
 
@@ -375,7 +377,7 @@ def _resource_update(name, verb, combine):
     """, shape=_assign_shape)  # fmt: skip
 
     def rule(resource, value, *, ctx):
-        _updated(ctx, resource, value, combine, name)
+        _updated(ctx, resource, value, combine, True)
         return ()
 
     declared.host(rule)
