@@ -178,9 +178,19 @@ def can_check(op: Operation) -> bool:
     """Whether a node's shape rule may have more to say once its operands are there."""
     if op.kind.rules.get("shape") is None or not op._inputs or not op._outputs:
         return False
-    if any(t._dtype.is_ref or t._dtype in (resource, variant) for t in (*op._inputs, *op._outputs)):
+    is_open = False
+    for t in op._inputs:
+        dims = t._dims
+        if dims is None or None in dims:
+            is_open = True
+            break
+    if not is_open:
         return False
-    return any(t._dims is None or None in t._dims for t in op._inputs)
+    for t in (*op._inputs, *op._outputs):
+        dtype = t._dtype
+        if dtype.is_ref or dtype is resource or dtype is variant:
+            return False
+    return True
 
 
 def check_operands(op: Operation, values: Sequence[Any]) -> None:

@@ -147,7 +147,7 @@ class Rewriter:
         for op, awaited in waits.items():
             self._stays.add(op)
             self._stays.update(awaited)
-        self._values: dict[Tensor, Tensor] = {}  # tensor -> the one that stands for it
+        self._values: dict[int, Tensor] = {}  # id of a tensor -> the one that stands for it
         self._absorbed: set[Operation] = set()
         self._uses: Counter[Tensor] | None = None
         self.known: dict[Tensor, Any] = {}
@@ -159,7 +159,6 @@ class Rewriter:
     def run(self, rules: Rules) -> Rewritten:
         """Rewrites the nodes."""
         ops, late, values, stays, known = self._ops, self._late, self._values, self._stays, self.known
-        constants = known.keys()
         # Each op's patterns, and its nodes so far (one, or a tuple of several) by their inputs or, if there are
         # constants among those, by the first other one.
         met: dict[Any, Any] = {}
@@ -167,8 +166,8 @@ class Rewriter:
             inputs = late[op] if late and op in late else op._inputs
             if values:
                 for t in inputs:
-                    if t in values:
-                        inputs = late[op] = tuple([values.get(t, t) for t in inputs])
+                    if id(t) in values:
+                        inputs = late[op] = tuple([values.get(id(t), t) for t in inputs])
                         break
             kind = op.kind
             found = met.get(kind)
@@ -181,17 +180,24 @@ class Rewriter:
                     self._know(op._outputs[0])
                 ops.append(op)
                 continue
-            key: Any = inputs
-            if not constants.isdisjoint(inputs):
-                for key in inputs:
-                    if key not in known:
-                        patterns += one_known
-                        break
+            # Numbers stand for tensors: those hash more slowly. Different inputs may have one number.
+            key: Any = None
+            is_known = False
+            for t in inputs:
+                if t._op.type == "Const" and t in known:
+                    is_known = True
+                elif key is None:
+                    key = first = id(t)
                 else:
+                    key = 3 * key + id(t)
+            if is_known:
+                if key is None:
                     patterns += all_known + one_known
-                    key = None
+                else:
+                    key = first
+                    patterns += one_known
             twins: Any = op
-            if again and key is not None and inputs:
+            if again and key is not None:
                 twins = nodes.setdefault(key, op)
                 if twins is not op:
                     self.twins = twins if type(twins) is tuple else (twins,)
@@ -222,7 +228,7 @@ class Rewriter:
             if t._op._device != device:
                 return False
         for old, t in zip(op._outputs, new, strict=True):
-            values[old] = t
+            values[id(old)] = t
         self._late.pop(op, None)
         return True
 
@@ -273,7 +279,7 @@ class Rewriter:
         """Has later nodes take another tensor in the place of an earlier node's result; returns whether they do."""
         if not self._may_go(old._op) or new._op._device != old._op._device:
             return False
-        self._values[old] = new
+        self._values[id(old)] = new
         return True
 
     def _may_go(self, op: Operation) -> bool:

@@ -52,6 +52,7 @@ class Cluster:
         self.label = "cluster"  # what profiles call it
         self.purpose = ops[0].name  # whose results it is for
         self.last_uses: dict[Operation, list[int]] = {}  # places of values that are not needed after a node
+        self.forgets: list[int] = []  # those of all its nodes
         self.ops = ops
         self.inputs = inputs
         self.fed = fed

@@ -114,15 +114,18 @@ class Kernel:
     @property
     def ufunc(self) -> np.ufunc | None:
         """NumPy's function if running the node is calling it for two operands of its result's type."""
-        if len(self.op._inputs) != 2 or self._program is not None:
+        op = self.op
+        if op.type == "AddN":
+            function: Any = None if self._may_check else np.add
+        else:
+            function = getattr(self.rule.function, "in_quiet", None)
+        if type(function) is not np.ufunc or len(op._inputs) != 2 or self._program is not None:
             return None
-        storage = self._storage[0] if self._n == 1 else None
-        if storage is None or any(t._dtype.storage != storage for t in self.op._inputs):
-            return None
-        if self.op.type == "AddN":
-            return None if self._may_check else np.add
-        function = getattr(self.rule.function, "in_quiet", None)
-        return function if type(function) is np.ufunc and self.is_bare else None
+        storage = self._storage[0]
+        for t in op._inputs:
+            if t._dtype.storage != storage:
+                return None
+        return function if op.type == "AddN" or self.is_bare else None
 
     def bare(self) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Returns the host rule and its keywords, for where NumPy's warnings are off and shapes fit."""

@@ -34,7 +34,7 @@ from headrace.runtime.frames import NoValue
 from headrace.runtime.functions import NeedHost, can_call
 from headrace.runtime.kernel import Kernel, is_slow_on_host, needs_program
 from headrace.runtime.region_nodes import has_control_flow, rewrite
-from headrace.runtime.reuse import reused
+from headrace.runtime.reuse import LEAST_ELEMENTS, reused
 from headrace.runtime.state import SessionState
 from headrace.runtime.varying import TOO_FEW, WHY, Varying
 
@@ -403,7 +403,7 @@ class Plan:
                 ins.is_fed = not self._fed.isdisjoint(op._outputs)
             if last_uses is not None:
                 ins.forgets = last_uses.get(op, ())
-                if ins.forgets and ins.kernel.ufunc is not None and not ins.is_fed and not ins.holds:
+                if ins.forgets and _may_be_large(op) and not ins.is_fed and not ins.holds:
                     ins.reuses = tuple([i for i, slot in enumerate(ins.inputs) if slot in ins.forgets])
                     ins.ufunc = ins.kernel.ufunc if ins.reuses else None
             out.append(ins)
@@ -543,6 +543,7 @@ class Plan:
             outputs = [t for op in part for t in op._outputs if t in wanted or t in asked]
             cluster = Cluster(part, inputs, outputs, self._fed, self._late)
             cluster.last_uses = last_uses
+            cluster.forgets = [slot for op in part for slot in last_uses.get(op, ())]
             cluster.label = f"cluster_{sum(type(stage) is Cluster for stage in out)}"
             cluster.purpose = ", ".join(
                 [t.name for t in self.fetches[:2]] or [op.name for op in self.targets[:2]]
@@ -603,9 +604,8 @@ class Plan:
                     for t, v in results.items():
                         values[slots[t]] = v
                     v = results = None
-                    for op in stage.ops:
-                        for slot in stage.last_uses.get(op, ()):
-                            values[slot] = None
+                    for slot in stage.forgets:
+                        values[slot] = None
                 continue
             if self._stages is None and i == 0:
                 return self._run_stages(step, feed_values, how)  # nothing has happened yet
@@ -672,6 +672,12 @@ class Plan:
 
 class _AsWritten(Plan):
     as_written = True
+
+
+def _may_be_large(op: Operation) -> bool:
+    """Whether a node's first result may be one that it pays to make in the memory of an operand."""
+    dims = op._outputs[0]._dims if op._outputs else ()
+    return dims is None or math.prod([LEAST_ELEMENTS if d is None else d for d in dims]) >= LEAST_ELEMENTS
 
 
 def _to_caller(value: Any, tensor: Tensor) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from headrace.native import threads
 
 _LARGE = 1 << 18  # bytes
+LEAST_ELEMENTS = _LARGE >> 4  # of results that may be large enough
 _FOR_A_THREAD = 1 << 20  # bytes; less is not worth a thread of its own
 _ALIGNMENT = 64  # bytes
 _pools: list[ThreadPoolExecutor] = []
