@@ -52,19 +52,17 @@ def product(a: Any, b: Any, turn_a: bool = False, turn_b: bool = False) -> Any:
     if k != (b.shape[-1] if turn_b else b.shape[-2]) or m * n * k < _LEAST or not is_there():
         return None
     batch = a.shape[:-2]
-    count = math.prod(batch)
-    if count == 0:
+    if math.prod(batch) == 0:
         return None
-    c = xla.call(
+    return xla.call(
         "headrace_product",
-        (count, m, n),
+        (*batch, m, n),
         np.float32,
-        a.reshape(count, *a.shape[-2:]),
-        b.reshape(count, *b.shape[-2:]),
+        a,
+        b,
         turn_a=np.bool_(turn_a),
         turn_b=np.bool_(turn_b),
     )
-    return c.reshape(*batch, m, n)
 
 
 def takes_convolution(dtype: Any, kernel: Sequence[int], channels: int, filters: int, groups: int) -> bool:
@@ -118,21 +116,14 @@ def convolution(
     """
     missing = 3 - len(strides)
     geometry = [groups, *([1] * missing), *strides, *([1] * missing), *dilations, *([0] * missing), *before]
-    # The axes that are missing come before the others, which in a filter are the first.
-    filter_at = {"_input_gradient": 0, "": 1, "_filter_gradient": 2}[which]
-    whole = [
-        (*s[: i != filter_at], *([1] * missing), *s[i != filter_at :])
-        for i, s in enumerate((a.shape, b.shape, tuple(shape)))
-    ]
-    result = xla.call(
+    return xla.call(
         "headrace_convolution" + which,
-        whole[2],
+        tuple(shape),
         np.float32,
-        a.reshape(whole[0]),
-        b.reshape(whole[1]),
+        a,
+        b,
         geometry=np.array(geometry, np.int64),
     )
-    return result.reshape(tuple(shape))
 
 
 def takes_depthwise(dtype: Any, multiplier: int) -> bool:

@@ -1,6 +1,8 @@
 // What compiled programs call: products of matrices, convolutions and their gradients, float32.
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <new>
 
 #include "export.h"
@@ -13,8 +15,13 @@ namespace ffi = xla::ffi;
 
 namespace {
 
-using Matrices = ffi::Buffer<ffi::F32, 3>;
-using Images = ffi::Buffer<ffi::F32, 5>;
+// Buffers come with the axes that they have: what XLA would have to reshape before, it would compute a second time for
+// whoever else uses it.
+using Dimensions = ffi::AnyBuffer::Dimensions;
+
+bool are_single(std::initializer_list<ffi::DataType> types) {
+  return std::all_of(types.begin(), types.end(), [](ffi::DataType type) { return type == ffi::F32; });
+}
 
 template <typename Fill>
 ffi::Error run(ffi::ThreadPool pool, const Fill& fill) {
@@ -32,72 +39,99 @@ ffi::Error run(ffi::ThreadPool pool, const Fill& fill) {
   return ffi::Error::Success();
 }
 
-ffi::Error product(ffi::ThreadPool pool, Matrices a, Matrices b, ffi::Result<Matrices> c, bool turn_a, bool turn_b) {
-  const auto left = a.dimensions(), right = b.dimensions(), out = c->dimensions();
-  const int64_t count = out[0], m = out[1], n = out[2], k = turn_a ? left[1] : left[2];
-  if (left[0] != count || right[0] != count || (turn_a ? left[2] : left[1]) != m || (turn_b ? right[1] : right[2]) != n ||
-      (turn_b ? right[2] : right[1]) != k) {
+ffi::Error product(ffi::ThreadPool pool, ffi::AnyBuffer a, ffi::AnyBuffer b, ffi::Result<ffi::AnyBuffer> c, bool turn_a,
+                   bool turn_b) {
+  const Dimensions left = a.dimensions(), right = b.dimensions(), out = c->dimensions();
+  const size_t rank = out.size();
+  if (!are_single({a.element_type(), b.element_type(), c->element_type()}) || rank < 2 || left.size() != rank ||
+      right.size() != rank || !std::equal(out.begin(), out.end() - 2, left.begin()) ||
+      !std::equal(out.begin(), out.end() - 2, right.begin())) {
+    return ffi::Error::InvalidArgument("the operands of a product do not fit");
+  }
+  const auto size = [rank](const Dimensions& of, bool is_last) { return of[rank - 2 + is_last]; };
+  const int64_t m = size(out, false), n = size(out, true), k = size(left, !turn_a);
+  if (size(left, turn_a) != m || size(right, !turn_b) != n || size(right, turn_b) != k) {
     return ffi::Error::InvalidArgument("the shapes of a product do not fit");
   }
+  int64_t count = 1;
+  for (size_t i = 0; i + 2 < rank; ++i) count *= out[i];
+  const float *x = a.typed_data<float>(), *y = b.typed_data<float>();
+  float* z = c->typed_data<float>();
   return run(pool, [&](headrace::Work& work) {
     work.products.reserve(count);
     for (int64_t i = 0; i < count; ++i) {
-      work.products.push_back(headrace::matrix_product(a.typed_data() + i * m * k, turn_a, b.typed_data() + i * k * n,
-                                                       turn_b, c->typed_data() + i * m * n, m, n, k));
+      work.products.push_back(headrace::matrix_product(x + i * m * k, turn_a, y + i * k * n, turn_b, z + i * m * n, m, n, k));
     }
   });
 }
 
+// Writes sizes along three axes, ones before those that are there, and the two others; false if there are too many.
+bool read(const Dimensions& of, size_t axes, int64_t* sizes, int64_t& first, int64_t& last, bool is_filter) {
+  if (of.size() != axes + 2 || axes < 1 || axes > 3) return false;
+  const int64_t* spatial = of.begin() + (is_filter ? 0 : 1);
+  std::fill(sizes, sizes + 3 - axes, 1);
+  std::copy(spatial, spatial + axes, sizes + 3 - axes);
+  first = is_filter ? of[axes] : of[0];
+  last = of[axes + 1];
+  return true;
+}
+
 // The geometry: the groups, then steps, dilations and padding before along three axes.
-ffi::Error convolution(ffi::Span<const int64_t> geometry, ffi::Span<const int64_t> x,
-                       ffi::Span<const int64_t> w, ffi::Span<const int64_t> y, headrace::Convolution& of) {
+ffi::Error convolution(ffi::Span<const int64_t> geometry, const ffi::AnyBuffer& x, const ffi::AnyBuffer& w,
+                       const ffi::AnyBuffer& y, headrace::Convolution& of) {
   if (geometry.size() != 10) return ffi::Error::InvalidArgument("a convolution's geometry is ten numbers");
-  of.images = x[0];
-  of.channels = x[4];
-  of.filters = w[4];
+  const size_t axes = x.dimensions().size() - 2;
+  int64_t images, outputs, channels;
+  if (!are_single({x.element_type(), w.element_type(), y.element_type()}) ||
+      !read(x.dimensions(), axes, of.size, of.images, of.channels, false) ||
+      !read(w.dimensions(), axes, of.window, channels, of.filters, true) ||
+      !read(y.dimensions(), axes, of.outputs, images, outputs, false)) {
+    return ffi::Error::InvalidArgument("the operands of a convolution do not fit");
+  }
   of.groups = geometry[0];
   for (int i = 0; i < 3; ++i) {
-    of.size[i] = x[1 + i];
-    of.window[i] = w[i];
-    of.outputs[i] = y[1 + i];
     of.step[i] = geometry[1 + i];
     of.dilation[i] = geometry[4 + i];
     of.before[i] = geometry[7 + i];
   }
-  if (!of.is_sound() || y[0] != x[0] || y[4] != w[4] || w[3] * of.groups != x[4]) {
+  if (!of.is_sound() || images != of.images || outputs != of.filters || channels * of.groups != of.channels) {
     return ffi::Error::InvalidArgument("the shapes of a convolution do not fit");
   }
   return ffi::Error::Success();
 }
 
-ffi::Error forward(ffi::ThreadPool pool, Images x, Images w, ffi::Result<Images> y, ffi::Span<const int64_t> geometry) {
+ffi::Error forward(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::AnyBuffer w, ffi::Result<ffi::AnyBuffer> y,
+                   ffi::Span<const int64_t> geometry) {
   headrace::Convolution of;
-  const auto error = convolution(geometry, x.dimensions(), w.dimensions(), y->dimensions(), of);
+  const auto error = convolution(geometry, x, w, *y, of);
   if (error.failure()) return error;
-  return run(pool,
-             [&](headrace::Work& work) { of.forward(x.typed_data(), w.typed_data(), y->typed_data(), work); });
+  return run(pool, [&](headrace::Work& work) {
+    of.forward(x.typed_data<float>(), w.typed_data<float>(), y->typed_data<float>(), work);
+  });
 }
 
-ffi::Error input_gradient(ffi::ThreadPool pool, Images w, Images dy, ffi::Result<Images> dx,
+ffi::Error input_gradient(ffi::ThreadPool pool, ffi::AnyBuffer w, ffi::AnyBuffer dy, ffi::Result<ffi::AnyBuffer> dx,
                           ffi::Span<const int64_t> geometry) {
   headrace::Convolution of;
-  const auto error = convolution(geometry, dx->dimensions(), w.dimensions(), dy.dimensions(), of);
+  const auto error = convolution(geometry, *dx, w, dy, of);
   if (error.failure()) return error;
-  return run(pool,
-             [&](headrace::Work& work) { of.input_gradient(w.typed_data(), dy.typed_data(), dx->typed_data(), work); });
+  return run(pool, [&](headrace::Work& work) {
+    of.input_gradient(w.typed_data<float>(), dy.typed_data<float>(), dx->typed_data<float>(), work);
+  });
 }
 
-ffi::Error filter_gradient(ffi::ThreadPool pool, Images x, Images dy, ffi::Result<Images> dw,
+ffi::Error filter_gradient(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::AnyBuffer dy, ffi::Result<ffi::AnyBuffer> dw,
                            ffi::Span<const int64_t> geometry) {
   headrace::Convolution of;
-  const auto error = convolution(geometry, x.dimensions(), dw->dimensions(), dy.dimensions(), of);
+  const auto error = convolution(geometry, x, *dw, dy, of);
   if (error.failure()) return error;
-  return run(pool,
-             [&](headrace::Work& work) { of.filter_gradient(x.typed_data(), dy.typed_data(), dw->typed_data(), work); });
+  return run(pool, [&](headrace::Work& work) {
+    of.filter_gradient(x.typed_data<float>(), dy.typed_data<float>(), dw->typed_data<float>(), work);
+  });
 }
 
 auto of_images() {
-  return ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().Arg<Images>().Arg<Images>().Ret<Images>().Attr<
+  return ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().Arg<ffi::AnyBuffer>().Arg<ffi::AnyBuffer>().Ret<ffi::AnyBuffer>().Attr<
       ffi::Span<const int64_t>>("geometry");
 }
 
@@ -108,9 +142,9 @@ auto of_images() {
 XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_product, product,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
-                                  .Arg<Matrices>()
-                                  .Arg<Matrices>()
-                                  .Ret<Matrices>()
+                                  .Arg<ffi::AnyBuffer>()
+                                  .Arg<ffi::AnyBuffer>()
+                                  .Ret<ffi::AnyBuffer>()
                                   .Attr<bool>("turn_a")
                                   .Attr<bool>("turn_b"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_convolution, forward, of_images());

@@ -13,6 +13,7 @@ constexpr int64_t kRowStride = kMostDeep + 16;   // of packed rows: no power of 
 constexpr int64_t kTurnedStride = kRows <= 8 ? 8 : 16;  // of packed columns
 constexpr int64_t kBlock = 160 * 1024;           // numbers of the right operand that are kept in the cache
 constexpr int64_t kPanels = 4;                   // tiles of rows that may be packed at once
+constexpr int64_t kDirectPanels = 3;             // of products by a right operand that is not packed
 constexpr int64_t kAhead = 8;                    // rows of the right operand that are fetched ahead
 constexpr int64_t kPanel = (kTurnedStride > kRows ? kTurnedStride : kRows) * kRowStride;  // numbers of a packed panel
 constexpr int64_t kScratch = kBlock + kPanels * kPanel;
@@ -629,7 +630,7 @@ HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& 
 HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch) {
   const int64_t deep_total = part.k1 - part.k0, wide_total = part.n1 - part.n0;
   // With few rows packing the right operand would take as long as multiplying by it.
-  const bool direct = of.right.kind == Right::kRows && !of.right.is_grid && part.m1 - part.m0 <= 2 * kRows;
+  const bool direct = of.right.kind == Right::kRows && !of.right.is_grid && part.m1 - part.m0 <= kDirectPanels * kRows;
   // If all of the right operand fits the cache, a panel of rows is finished before the next.
   const bool whole = !direct && pieces(wide_total, kLanes) * kLanes * deep_total <= kBlock;
   const int64_t most_terms = whole ? kWholeDeep : wide_total <= kFewColumns ? kMostDeep : kDeep;
@@ -638,7 +639,7 @@ HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch
   int64_t most_wide = wide_total;
   if (!direct && !whole) most_wide = kBlock / most_deep / kColumns * kColumns;
   // Short panels are packed together, so that none is read while it is still on its way to memory.
-  const int64_t most = direct ? 2 : deep_total <= kFewTerms && !of.right.is_grid ? kPanels : 1;
+  const int64_t most = direct ? kDirectPanels : deep_total <= kFewTerms && !of.right.is_grid ? kPanels : 1;
   float* right = scratch;
   float* left = scratch + kBlock;
   const auto block_of = [&](int64_t n, int64_t step) {

@@ -126,9 +126,12 @@ class Convolution:
         dtype = x.dtype if x.dtype.itemsize >= 4 else np.float32
         return native.takes_convolution(dtype, self.kernel, channels, self.filter_shape[-1], self.groups)
 
-    def _is_strided_native(self, x: Any) -> bool:
-        """Whether the native library takes the places that are visited from where they are, without a copy."""
-        return set(self.strides) != {1} and self._is_native(x) and native.takes_steps(self.strides)
+    def _is_pointwise_native(self, x: Any) -> bool:
+        """Whether the native library takes the places that are visited from where they are.
+
+        As a product they would be reshaped before, and XLA computes what is reshaped a second time for other users.
+        """
+        return not self._is_thin and self._is_native(x) and native.takes_steps(self.strides)
 
     def _native(self, which: str, shape: Any, a: Any, b: Any) -> Any:
         """Calls the native library, which takes and gives channels last."""
@@ -149,7 +152,7 @@ class Convolution:
         """Returns the convolution of `x` with `w`."""
         if 0 in self.output_shape or 0 in self.input_shape or 0 in self.filter_shape:
             return jnp.zeros(self.output_shape, x.dtype)
-        if self.is_pointwise and not self._is_strided_native(x):
+        if self.is_pointwise and not self._is_pointwise_native(x):
             return self._pointwise(x, w)
         if self.is_whole:
             flat = matmul(x.reshape(self.input_shape[0], -1), w.reshape(-1, self.filter_shape[-1]))
@@ -268,7 +271,7 @@ class Convolution:
         """Returns the gradient with respect to the input."""
         if dy.size == 0 or w.size == 0 or 0 in self.input_shape:
             return jnp.zeros(self.input_shape, dy.dtype)
-        if self.is_pointwise and not self._is_strided_native(dy):
+        if self.is_pointwise and not self._is_pointwise_native(dy):
             last = self._channels_last(dy)
             dx = matmul(last.reshape(-1, last.shape[-1]), w.reshape(self.filter_shape[-2:]), turn_b=True)
             dx = self._back(dx.reshape(*last.shape[:-1], self.filter_shape[-2]))
@@ -305,7 +308,7 @@ class Convolution:
         """Returns the gradient with respect to the filter."""
         if dy.size == 0 or x.size == 0 or 0 in self.filter_shape:
             return jnp.zeros(self.filter_shape, dy.dtype)
-        if self.is_pointwise and not self._is_strided_native(x):
+        if self.is_pointwise and not self._is_pointwise_native(x):
             x, dy = self._picked(x), self._channels_last(dy)
             rows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
             return in_float32(transposed_lower, *rows).reshape(self.filter_shape)
