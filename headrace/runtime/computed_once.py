@@ -114,17 +114,23 @@ class _Step:
         members, copies = {last}, set()
         waiting = [last]
         while waiting:
-            for v in self._eqns[waiting.pop()].invars:
+            user = waiting.pop()
+            for v in self._eqns[user].invars:
                 maker = None if type(v) is jax_core.Literal else self._makers.get(v)
                 if maker is None or maker in members or maker in copies or maker in self._grouped:
                     continue
-                if len(self._uses[v]) == 1 and self._takes(self._eqns[maker]):
+                # What a copy needs, the original needs, too.
+                if len(self._uses[v]) == 1 and user in members and self._takes(self._eqns[maker]):
                     members.add(maker)
                 elif v in made_of and not made_of[v]:
                     copies.add(maker)
                 else:
                     continue
                 waiting.append(maker)
+        for copy in copies:
+            for v in self._eqns[copy].invars:
+                if type(v) is not jax_core.Literal:
+                    self._uses.setdefault(v, []).append(last)
         self._grouped |= members
         self.groups[last] = sorted(members | copies)
 

@@ -16,7 +16,9 @@ namespace headrace {
 namespace {
 
 constexpr int64_t kMostHelpers = 255;
+using Clock = std::chrono::steady_clock;
 constexpr auto kPatience = std::chrono::microseconds(60);  // a little more than waking a thread takes
+constexpr auto kShort = std::chrono::microseconds(500);    // a job that waking a thread delays noticeably
 
 inline void pause() {
 #if defined(__x86_64__)
@@ -30,14 +32,14 @@ inline void pause() {
 // this core may.
 template <typename Condition>
 bool soon(const Condition& condition) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = Clock::now() + kPatience;
   do {
     for (int i = 0; i < 16; ++i) {
       if (condition()) return true;
       pause();
     }
     sched_yield();
-  } while (std::chrono::steady_clock::now() < end);
+  } while (Clock::now() < end);
   return condition();
 }
 
@@ -147,11 +149,14 @@ class Helpers {
   }
 
   void help() {
+    bool is_short = true;  // the last job
     for (;;) {
       const uint64_t seen = posted_.load();
       if (Job* job = join()) {
+        const auto begin = Clock::now();
         job->run();
         leave(*job);
+        is_short = Clock::now() - begin < kShort;
         if (waiting_.load() > 0) {
           { const std::lock_guard<std::mutex> sleeping(mutex_); }
           done_.notify_all();
@@ -159,7 +164,8 @@ class Helpers {
         continue;
       }
       const auto is_more = [&] { return posted_.load() != seen; };
-      if (soon(is_more)) continue;
+      // Between long jobs the core is for whoever else has something to do, as XLA's own threads.
+      if (is_short && soon(is_more)) continue;
       std::unique_lock<std::mutex> sleeping(mutex_);
       asleep_.fetch_add(1);
       work_.wait(sleeping, is_more);

@@ -70,6 +70,27 @@ def test_what_is_kept_is_one_loop():
     assert len(called) == len(_Step(closed).groups)
 
 
+def test_what_a_copied_value_is_made_of_stays_there_for_the_original_and_the_copies():
+    def net(row, values, scale):
+        total, outs = values[0], []
+        # `spread` is cheaply made of what is small, by way of a value that nobody else takes.
+        spread = (row * scale + 1.0) * jnp.ones_like(values[0])
+        for v in values[1:]:
+            total = total * spread + v
+            outs.append(jnp.tanh(total) + spread)
+        return outs
+
+    shape = (32, 256)
+    rng = np.random.RandomState(0)
+    values = [rng.rand(*shape).astype(np.float32) for _ in range(12)]
+    closed, leaves = traced(net, (rng.rand(1, 256).astype(np.float32), values, np.float32(0.5)))
+    step = _Step(closed)
+    assert any(step.groups[a][0] in step.groups[b] for a in step.groups for b in step.groups if a != b)
+    expected = jax.jit(jax.extend.core.jaxpr_as_fun(closed))(*leaves)
+    for got, want in zip(jax.jit(computed_once(closed))(*leaves), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-5)
+
+
 def test_a_chain_that_nobody_else_takes_is_left_to_xla():
     def chain(values):
         total = values[0]
