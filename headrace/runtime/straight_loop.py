@@ -6,8 +6,7 @@ plan is looked up, nothing is checked that can't be otherwise in another iterati
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,38 @@ _MOST_NODES = 64
 class StraightLoop:
     """A loop whose condition and body are rules for numbers that are called one after the other.
 
+    The calls are written down as a Python function, whose variables are the values: a loop over a list of calls takes
+    as long again as the rules themselves.
+
     Args:
       test: The plan of its condition.
       work: That of its body.
     """
 
     def __init__(self, test: Any, work: Any):
-        self._test, self._work = _Code(test), _Code(work)
+        names: dict[str, Any] = {"array": np.ndarray, "as_array": np.asarray, "nothing": NotImplemented}
+        given = [f"a{i}" for i in range(len(work.fetches))]
+        condition = _written(test, "t", given, names)
+        body = _written(work, "w", given, names)
+        holds, after = condition.pop(), body.pop()
+        lines = [
+            "def run(values, most):",
+            f"    {', '.join(given)}, = values",
+            "    done = 0",
+            "    try:",
+            "        while done < most:",
+            *("            " + line for line in condition),
+            f"            if not {holds}:",
+            f"                return [{', '.join(given)}], done, True",
+            *("            " + line for line in body),
+            f"            {', '.join(given)}, = {after}",
+            "            done += 1",
+            "    except Exception:",  # the interpreter comes to it, too, and words it
+            "        pass",
+            f"    return [{', '.join(given)}], done, False",
+        ]
+        exec("\n".join(lines), names)  # made of numbers and the words above
+        self._run = names["run"]
 
     def run(self, values: list[Any], most: int) -> tuple[list[Any], int, bool]:
         """Runs some iterations.
@@ -39,55 +63,43 @@ class StraightLoop:
           The variables after as many iterations as went well, how many those are, and whether the loop is over. Where
           a rule has refused something it is not, and nothing of that iteration has happened.
         """
-        test, work = self._test, self._work
-        holds = test.results[0]
-        done = 0
-        try:
-            with np.errstate(all="ignore"):
-                while done < most:
-                    if not holds(test.run(values)):
-                        return values, done, True
-                    table = work.run(values)
-                    values = [take(table) for take in work.results]
-                    done += 1
-        except Exception:  # the interpreter comes to it, too, and words it
-            pass
-        return values, done, False
+        with np.errstate(all="ignore"):
+            return self._run(values, most)  # type: ignore[no-any-return]
 
 
-class _Code:
-    """A function's rules.
+def _written(plan: Any, prefix: str, given: list[str], names: dict[str, Any]) -> list[str]:
+    """Returns a function's calls as lines of Python, and its results as the last one.
 
-    Attributes:
-      results: What takes each result out of the table that `run` returns.
+    Args:
+      plan: The function's plan.
+      prefix: What the names of its values begin with.
+      given: The names of its arguments.
+      names: Takes what the lines mean by their names.
     """
+    of_slot: dict[int, str] = dict(zip(plan._feed_slots, given, strict=True))
 
-    def __init__(self, plan: Any):
-        instructions = plan._prepare(plan._rest)
-        self._start = list(plan._fixed)
-        self._first = plan._feed_slots
-        self._calls: list[tuple[Callable[..., Any], dict[str, Any], list[int], int]] = [
-            (*ins.kernel.bare(), ins.inputs, ins.outputs[0]) for ins in instructions
+    def name(slot: int) -> str:
+        if slot not in of_slot:  # a constant
+            of_slot[slot] = f"{prefix}c{slot}"
+            names[of_slot[slot]] = plan._fixed[slot]
+        return of_slot[slot]
+
+    lines = []
+    for i, ins in enumerate(plan._prepare(plan._rest)):
+        names[f"{prefix}f{i}"], keywords = ins.kernel.bare()
+        operands = [name(slot) for slot in ins.inputs]
+        for key, value in keywords.items():
+            names[f"{prefix}k{i}{key}"] = value
+            operands.append(f"{key}={prefix}k{i}{key}")
+        v = of_slot[ins.outputs[0]] = f"{prefix}v{ins.outputs[0]}"
+        lines += [
+            f"{v} = {prefix}f{i}({', '.join(operands)})",
+            f"if type({v}) is not array:",
+            f"    if {v} is nothing: raise TypeError",
+            f"    {v} = as_array({v})",
         ]
-        self.results = [operator.itemgetter(slot) for slot in plan._fetch_slots]
-
-    def run(self, values: Sequence[Any]) -> list[Any]:
-        """Calls the rules; returns all values."""
-        table = self._start.copy()
-        for slot, v in zip(self._first, values):
-            table[slot] = v
-        for function, keywords, inputs, output in self._calls:
-            if len(inputs) == 2:
-                i, j = inputs
-                v = function(table[i], table[j], **keywords) if keywords else function(table[i], table[j])
-            else:
-                v = function(*[table[i] for i in inputs], **keywords)
-            if type(v) is not np.ndarray:
-                if v is NotImplemented:
-                    raise NotImplementedError
-                v = np.asarray(v)
-            table[output] = v
-        return table
+    results = ", ".join(name(slot) for slot in plan._fetch_slots)
+    return [*lines, results if prefix == "t" else f"{results},"]
 
 
 def straight_loop(test: Any, work: Any, values: Sequence[Any]) -> StraightLoop | None:
@@ -98,6 +110,8 @@ def straight_loop(test: Any, work: Any, values: Sequence[Any]) -> StraightLoop |
       work: That of its body.
       values: Its variables.
     """
+    if not values:
+        return None
     for v in values:
         if type(v) is not np.ndarray or v.shape or v.dtype == object:
             return None
