@@ -2,9 +2,9 @@
 
 XLA fuses a normalization into whatever takes its result, so that a chain of blocks is read again by each of them, and
 keeps a copy of the input without its mean. The library reads an array once for the moments and once more for the
-result. It writes that only where it is what `relu` makes of it, whether or not something is added before; and it reads
-a gradient that `relu` hands back without another pass over it. So what was normalized, or handed back, is remembered by
-the array that the tracer stands for, until nobody else has it.
+result. It writes that only where it is what `relu` makes of a sum with it, as at the end of a residual block; and it
+reads a gradient that `relu` hands back without another pass over it. So what was normalized, or handed back, is
+remembered for as long as the tracer that stands for it is there.
 """
 
 from __future__ import annotations
@@ -107,15 +107,15 @@ def added(result: Any, a: Any, b: Any) -> Any:
 
 
 def rectified(x: Any, six: bool = False) -> Any:
-    """Returns max(x, 0), of which with `six` at most 6, if x is something normalized, else None."""
+    """Returns max(x, 0), of which with `six` at most 6, if x is a sum with something normalized, else None."""
     of = _remembered.of(x)
-    if type(of) is not Normalized:
+    # Without a sum there is no chain that XLA would compute anew, and its own loop is as quick.
+    if type(of) is not Normalized or of.added is None:
         return None
-    more = () if of.added is None else (of.added,)
     return _call(
         "headrace_normalize",
         jax.ShapeDtypeStruct(x.shape, np.float32),
-        *(of.x, of.mean, of.variance, of.scale, of.offset, *more),
+        *(of.x, of.mean, of.variance, of.scale, of.offset, of.added),
         epsilon=np.float32(of.epsilon),
         six=np.bool_(six),
     )
