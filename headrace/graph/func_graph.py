@@ -44,6 +44,7 @@ class FuncGraph(Graph):
       control_captures: Operations of outer graphs that nodes inside were told to wait for.
       control_outputs: Operations that run with every call, whatever the outputs need.
       is_of_gradient: Whether it is the body of a branch's or a loop's gradient.
+      repeats: Whether it is the body of a loop that the program wrote.
       stands_for: Placeholder -> the tensor, of a graph around, whose value it has in every call.
 
     Args:
@@ -52,6 +53,7 @@ class FuncGraph(Graph):
     """
 
     is_of_gradient = False
+    repeats = False
 
     def __init__(self, name: str, outer: Graph | None = None):
         super().__init__()

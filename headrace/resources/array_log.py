@@ -141,8 +141,11 @@ class ArrayLog:
 
 
 def log_of(given: Any, facts: ArrayFacts) -> ArrayLog:
-    """Returns the log of a list; a new one where the list comes from a compiled step, which keeps none."""
-    return given.log if given.log is not None else ArrayLog(facts)
+    """Returns the log of a list, which begins where the list comes from a compiled step: that keeps none."""
+    if given.log is None:
+        given.log = ArrayLog(facts)
+    found: ArrayLog = given.log
+    return found
 
 
 def packed(items: Sequence[Any], shape: Shape, dtype: Any) -> Any:

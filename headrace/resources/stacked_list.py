@@ -32,6 +32,8 @@ class StackedList:
       element_shape: What was said of the elements' shape when the list was made.
       is_fixed: Whether the buffer can't grow.
       most: How many elements it may be pushed to, -1 for any number.
+      written: Array [capacity] of bools, which elements were written, where a step has to look at that, else None.
+      reads: What was read of it so far: places, and whether the graph tells them.
       constant: An array that all elements equal, known while tracing; there is no buffer then. The shapes that a
         loop leaves for its gradient are such elements.
     """
@@ -46,8 +48,10 @@ class StackedList:
         "is_fixed",
         "is_set",
         "most",
+        "reads",
         "rows",
         "size",
+        "written",
     )
 
     def __init__(
@@ -61,6 +65,7 @@ class StackedList:
         constant: np.ndarray[Any, Any] | None = None,
         most: int = -1,
         blank: Any = None,
+        written: Any = None,
     ):
         _register()
         self.element_dtype = element_dtype
@@ -72,6 +77,8 @@ class StackedList:
         self.is_fixed = is_fixed
         self.constant = constant
         self.most = most
+        self.written = written
+        self.reads: list[tuple[Any, bool]] = []
         self._host: TensorList | None = None
         # (index, value) of the only element that is not zero, while tracing: sums of such lists touch one row.
         self._only: tuple[Any, Any] | None = None
@@ -88,15 +95,28 @@ class StackedList:
         """Returns a list of the same kind with other elements."""
         fixed = self.is_fixed if is_fixed is None else is_fixed
         constant = self.constant if buffer is None else None
-        return StackedList(
-            self.element_dtype, buffer, size, is_set, self.element_shape, fixed, constant, self.most, blank
+        made = StackedList(
+            self.element_dtype,
+            buffer,
+            size,
+            is_set,
+            self.element_shape,
+            fixed,
+            constant,
+            self.most,
+            blank,
+            self.written,
         )
+        made.reads = self.reads
+        return made
 
     def of_constant(self, constant: np.ndarray[Any, Any] | None, size: Any) -> StackedList:
         """Returns a list of the same kind all of whose elements are one known array."""
-        return StackedList(
+        made = StackedList(
             self.element_dtype, None, size, None, self.element_shape, self.is_fixed, constant, self.most
         )
+        made.written, made.reads = self.written, self.reads
+        return made
 
     @property
     def has_known_size(self) -> bool:
@@ -319,12 +339,12 @@ def _take_apart(each: StackedList) -> tuple[Any, Any]:
     size = () if each.has_known_size else each.size
     constant = None if each.constant is None else _Known(each.constant)
     told = each.element_dtype, known, each.element_shape, each.is_fixed, constant, each.most
-    return (each.rows, size, each.is_set, each.blank), told
+    return (each.rows, size, each.is_set, each.blank, each.written), told
 
 
 def _put_together(aux: Any, children: Any) -> StackedList:
     dtype, known, element_shape, is_fixed, constant, most = aux
-    buffer, size, is_set, blank = children
+    buffer, size, is_set, blank, written = children
     return StackedList(
         dtype,
         buffer,
@@ -335,4 +355,5 @@ def _put_together(aux: Any, children: Any) -> StackedList:
         None if constant is None else constant.array,
         most,
         blank,
+        written,
     )

@@ -214,6 +214,11 @@ class TraceContext:
         return self._trace.values.get(handle) is not None
 
     @property
+    def source(self) -> Operation:
+        """The node of the program's graph that the node is, or is a copy of."""
+        return origin(self.op)
+
+    @property
     def room(self) -> int:
         """How many elements a list of unknown length gets room for, 0 if that isn't known."""
         return self._trace.facts.get("room", 0)  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ import numpy as np
 from headrace import dtypes, errors, shapes
 from headrace.lazy import jnp
 from headrace.opdef import nodes, op, raw
+from headrace.ops.array.array_places import needs_flags
 from headrace.ops.array.tensor_list_shapes import (
     ARRAY,
     CLOSES,
@@ -94,7 +95,8 @@ def tensor_list_reserve_lower(element_shape, num_elements, *, element_dtype, ctx
     if not 0 <= n <= MOST_TRACED:
         raise NotImplementedError(f"a list of {n} elements")
     is_set = None if shapes.is_full(shape) else jnp.zeros(n, bool)
-    given = StackedList(element_dtype, None, n, is_set, shape)
+    written = jnp.zeros(n, bool) if needs_flags(ctx.source) else None
+    given = StackedList(element_dtype, None, n, is_set, shape, written=written)
     return given if is_set is not None else given.with_shape(shape, element_dtype.storage).all_zeros()
 
 

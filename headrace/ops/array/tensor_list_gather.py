@@ -9,6 +9,7 @@ from headrace.export import NAMES
 from headrace.graph import get_default_graph, numbering
 from headrace.lazy import jnp
 from headrace.opdef import nodes, op, raw
+from headrace.ops.array.array_places import check_read, check_written
 from headrace.ops.array.tensor_list_shapes import (
     ARRAY,
     EXPECTED,
@@ -97,6 +98,7 @@ def tensor_list_gather_lower(input_handle, indices, element_shape, *, element_dt
     given, places = input_handle, indices.reshape(-1)
     check_dtype(given, element_dtype)
     check_places(ctx, given, places)
+    check_read(ctx, given, places)
     shape = given.merged_shape(given_shape(element_shape))
     if given.buffer is None and given.constant is None:
         return unset_as(given, element_shape, element_dtype, len(places))
@@ -285,9 +287,12 @@ def tensor_list_scatter_into_lower(input_handle, tensor, indices, *, element_dty
         raise NotImplementedError("rows that do not fit")
     # The host's list grows where it has to.
     check_places(ctx, input_handle, places)
+    written = check_written(ctx, input_handle, places)
     full = input_handle.with_shape(tensor.shape[1:], tensor.dtype)
     is_set = None if full.is_set is None else full.is_set.at[places].set(True)
-    return full.like(full.buffer.at[places].set(tensor), full.size, is_set)
+    changed = full.like(full.buffer.at[places].set(tensor), full.size, is_set)
+    changed.written = written
+    return changed
 
 
 @TensorListScatterIntoExistingList.grad

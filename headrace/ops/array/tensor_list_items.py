@@ -7,6 +7,7 @@ import numpy as np
 from headrace import errors, shapes
 from headrace.opdef import constant_value, nodes, op, raw
 from headrace.opdef.element_shapes import as_operand
+from headrace.ops.array.array_places import check_read, check_written
 from headrace.ops.array.tensor_list_shapes import (
     ARRAY,
     EXPECTED,
@@ -78,6 +79,7 @@ def tensor_list_get_item_lower(input_handle, index, element_shape, *, element_dt
     given, i = input_handle, index.reshape(-1)[0]
     check_dtype(given, element_dtype)
     check_places(ctx, given, i)
+    check_read(ctx, given, i)
     if given.buffer is None and given.constant is None:
         return unset_as(given, element_shape, element_dtype)
     given.merged_shape(given_shape(element_shape))
@@ -138,9 +140,13 @@ def tensor_list_set_item_lower(input_handle, index, item, *, element_dtype, ctx)
     i = index.reshape(-1)[0]
     check_dtype(input_handle, element_dtype)
     check_places(ctx, input_handle, i)
+    written = check_written(ctx, input_handle, i)
     if _is_zeros(ctx.op.inputs[2]):
-        return input_handle.cleared(i, item.shape, item.dtype)
-    return input_handle.set(i, item)
+        changed = input_handle.cleared(i, item.shape, item.dtype)
+    else:
+        changed = input_handle.set(i, item)
+    changed.written = written
+    return changed
 
 
 def _is_zeros(tensor):

@@ -206,6 +206,7 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
         return made
 
     work_body = body_of(names[1], work, work_arguments, known=counts.known)
+    work_body.repeats = True
     counts.made()
     _check_results(start, dims, work_body.outputs[2:])
     node = loop_node([test_body, work_body], [counter, limit, *start], dims, parallel_iterations, scope)
