@@ -63,7 +63,7 @@ float* allocate_in_one_piece(int64_t count) {
 
 // What things take, in multiplications of one number by another.
 constexpr double kPackRight = 10, kPackLeft = 6, kAdd = 24;
-constexpr double kWorthThreads = 1e6, kLargePart = 1e8;
+constexpr double kWorthThreads = 1e6, kLargePart = 3e7;
 constexpr int64_t kMostPartials = 4 << 20;  // numbers
 
 struct Grid {
@@ -131,6 +131,8 @@ void Work::cut(int64_t threads) {
       // Several parts a thread even out what other work on the machine takes from it.
       const double each = std::min(total / threads, std::max(total / (4 * threads), kLargePart));
       wanted = std::max<int64_t>(1, static_cast<int64_t>(size / each + 0.5));
+      // Three parts take two threads as long as four.
+      if (wanted > 1 && products.size() < static_cast<size_t>(threads)) wanted = (wanted + threads - 1) / threads * threads;
     }
     const Grid grid = best_grid(p, code, wanted);
     const int64_t first = static_cast<int64_t>(parts.size());
