@@ -171,6 +171,7 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
             raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
     if own is not None:
         own.spent_s = spent + time.monotonic() - start
+        own.longest = max(own.longest, iterations)
     return values
 
 

@@ -9,7 +9,7 @@ everything around it stays interpreted.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ class LoopProgram(Cluster):
 
     Attributes:
       spent_s: For how many seconds the loop has been interpreted, in all steps.
+      longest: The most iterations that were interpreted in a step.
       room: The most iterations, and elements of lists, that the program asked for is to have room for.
     """
 
@@ -51,8 +52,8 @@ class LoopProgram(Cluster):
         super().__init__([op], list(inputs), list(op._outputs), frozenset(inputs), {op: inputs})
         self.op = op
         self.spent_s = 0.0
+        self.longest = 0
         self.room = 0
-        self._rooms: set[int] = set()
         self._forms: set[Any] = set()  # shapes of operands, whatever room there is, that had a program
         self._failures = 0
 
@@ -90,7 +91,7 @@ class LoopProgram(Cluster):
                 # something already, would be another.
                 return None
             lists = [v for v in values if isinstance(v, (TensorList, StackedList))]
-            self.room = self._room(most, lists)
+            self.room = _room(most, lists, step.state.rooms, self.longest)
             try:
                 stacked = [
                     as_stacked(v, self.room, 0 if _only_shrinks(t) else most or 0)
@@ -108,7 +109,7 @@ class LoopProgram(Cluster):
                     return None
                 found = self.run(step, inputs, key)
                 self._forms.add(form)
-                self._rooms.add(self.room)
+                step.state.rooms.add(self.room)
             except (errors.DeadlineExceededError, errors.CancelledError):
                 raise
             except Exception:  # whatever a lower rule stumbled over, the loop goes on as it did
@@ -117,20 +118,31 @@ class LoopProgram(Cluster):
                 return None
         return [_measured(found[t], v) for t, v in zip(self.outputs, values, strict=True)]
 
-    def _room(self, most: int | None, lists: Sequence[TensorList | StackedList]) -> int:
-        """Returns a bound for iterations and lengths; 0 if it isn't known how long the loop runs."""
-        if most is None:
-            return 0
-        if not lists:
-            return 1 << max(23, (most - 1).bit_length())
-        needed = max(most, *(int(v.size) for v in lists), 1)
-        had = [room for room in self._rooms if needed <= room <= max(_WASTE * needed, _MOST_FREE_ROOM)]
-        if had:
-            return min(had)
-        # Half as much again as is needed now, so that few lengths ask for more: making a program takes a second, but
-        # room that is not used is cleared in each step.
-        free = _FREE_BYTES // max(1, *(_element_bytes(v) for v in lists))
-        return max(min(_MOST_FREE_ROOM, _rounded(free)), _LEAST_ROOM, _rounded(needed + needed // 2))
+
+def _room(
+    most: int | None, lists: Sequence[TensorList | StackedList], had: Collection[int], longest: int
+) -> int:
+    """Returns a bound for iterations and lengths; 0 if it isn't known how long the loop runs.
+
+    Args:
+      most: The most iterations.
+      lists: The loop's lists.
+      had: What there is room for in programs of this session's loops. A loop and that of its gradient, which meet the
+        same lists, take the same: otherwise the lists would be copied from one to the other.
+      longest: The most iterations in other steps.
+    """
+    if most is None:
+        return 0
+    if not lists:
+        return 1 << max(23, (most - 1).bit_length())
+    needed = max(most, *(int(v.size) for v in lists), 1)
+    enough = [room for room in had if needed <= room <= max(_WASTE * needed, _MOST_FREE_ROOM)]
+    if enough:
+        return min(enough)
+    # Half as much again as is needed now, so that few lengths ask for more: making a program takes a second, but room
+    # that is not used is cleared in each step.
+    free = _FREE_BYTES // max(1, *(_element_bytes(v) for v in lists))
+    return max(min(_MOST_FREE_ROOM, _rounded(free)), _LEAST_ROOM, _rounded(max(needed + needed // 2, min(longest, _WASTE * needed))))
 
 
 def program_of(step: Step, op: Operation) -> LoopProgram | None:

@@ -306,13 +306,17 @@ class Program:
             places: list[int] = []
             forms: dict[int, Any] = {}
             given = {id(v) for v in variables} | {id(v) for v in flat_arrays}
+            at_argument = {id(v): k for k, v in enumerate(flat_arrays)}
             for i, t in enumerate(cluster.outputs):
                 v = trace.env[t]
                 if isinstance(v, (np.ndarray, VariableState)):
                     self._known[i] = v
                 else:
                     if isinstance(v, StackedList):
-                        leaves, forms[i] = jax.tree.flatten(v)
+                        # A list that only became shorter has the elements that it came with.
+                        leaves, how = jax.tree.flatten(v)
+                        forms[i] = how, [at_argument.get(id(v)) for v in leaves]
+                        leaves = [v for v in leaves if id(v) not in at_argument]
                     else:
                         leaves = [v]
                     # A result that is an argument would share its memory with a variable.
@@ -453,14 +457,17 @@ class Program:
             for i, v in zip(self._places, out[w:n], strict=True):
                 values[outputs[i]] = v
             return values
-        leaves: dict[int, list[Any]] = {i: [] for i in self._forms}
+        leaves: dict[int, list[Any]] = {i: [] for i in self._forms}  # those that were computed
         for i, v in zip(self._places, out[w:n], strict=True):
             if i in leaves:
                 leaves[i].append(v)
             else:
                 values[outputs[i]] = v
-        for i, form in self._forms.items():
-            values[outputs[i]] = jax.tree.unflatten(form, leaves[i])
+        for i, (form, passed) in self._forms.items():
+            made = iter(leaves[i])
+            values[outputs[i]] = jax.tree.unflatten(
+                form, [next(made) if k is None else arrays[k] for k in passed]
+            )
         return values
 
     def _interruptible(self, step: Step, *arguments: Any) -> Any:

@@ -28,6 +28,7 @@ class SessionState:
         self.closing = Closing()
         self._streams: dict[Operation, RandomState] = {}
         self._objects: dict[Operation, Any] = {}
+        self.rooms: set[int] = set()  # for how many iterations programs of loops were made
         self.function_plans: dict[Any, Any] = {}  # function -> its plan and the structure it was made for
 
     def stream(self, op: Operation) -> RandomState:

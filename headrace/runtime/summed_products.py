@@ -8,6 +8,7 @@ over: the sum over iterations becomes part of the sum over rows. Where a loop is
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from headrace.passes.access import Late
 from headrace.runtime.trip_count import strip
 
 _MOST_BYTES = 256 << 20  # for the factors of one product
+_AT_A_TIME = 16  # iterations, of a loop that leaves room unused
 _MOST_ROWS = 256  # of a factor; products of taller ones are quick as they are
 
 
@@ -171,16 +173,27 @@ def keep(rooms: Sequence[Any], factors: Sequence[Any], iteration: Any) -> list[A
     ]
 
 
-def total(start: Any, rooms: Sequence[Any]) -> Any:
+def total(start: Any, rooms: Sequence[Any], used: Any = None) -> Any:
     """Returns a sum after a loop: what it started with and the products of the factors that were kept.
 
     Args:
       start: What the sum started with, [m, n].
       rooms: For each product the left factors [iterations, rows, m] and the right ones [iterations, rows, n].
+      used: How many iterations there were, of those that there is room for; None for all.
     """
     for left, right in zip(rooms[::2], rooms[1::2], strict=True):
-        start = start + _product(left, right)
+        start = start + _product(left, right) if used is None else _of_used(start, left, right, used)
     return start
+
+
+def _of_used(start: Any, left: Any, right: Any, used: Any) -> Any:
+    some = math.gcd(left.shape[0], _AT_A_TIME)
+
+    def add(i: Any, so_far: Any) -> Any:
+        a, b = (lax.dynamic_slice_in_dim(side, i * some, some) for side in (left, right))
+        return so_far + _product(a, b)
+
+    return lax.fori_loop(0, (used + some - 1) // some, add, start)
 
 
 def _product(left: Any, right: Any) -> Any:

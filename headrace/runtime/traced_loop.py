@@ -46,8 +46,9 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     bound = trips.most if room is None else room or None
     if bound is None or bound > _LONG:
         trace.facts["endless"] = True
-    # Where the number of iterations is not known, keeping factors for the most there may be would cost as much.
-    sums, shapes = _sums(trace, op, test.function, f, operands, trips.most if trips.is_exact else None)
+    # Where it is only known how many iterations there may be, keeping the factors of as many would cost as much.
+    is_open = not trips.is_exact and room is not None
+    sums, shapes = _sums(trace, op, test.function, f, operands, bound if is_open or trips.is_exact else None)
     if sums:
         work = Body(trace, op, summed_products.without(f, sums, True))
         f = summed_products.without(f, sums)
@@ -134,7 +135,8 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     result = all_operands(carried)
     for each in sums:
         own, kept = kept[: 2 * len(each.factors)], kept[2 * len(each.factors) :]
-        result[each.position] = summed_products.total(jnp.asarray(operands[each.position]), own)
+        used = count[0] if is_open else None
+        result[each.position] = summed_products.total(jnp.asarray(operands[each.position]), own, used)
     if trips.is_exact:
         _know_counters(result, operands, trips, growth)
     return result

@@ -70,6 +70,50 @@ def test_lengths_share_programs(monkeypatch, trainable_input):
         assert all(1 <= len(p._programs) <= 4 for p in programs)
 
 
+def test_a_loop_and_that_of_its_gradient_take_the_same_room(monkeypatch):
+    loss, gradients, x = _network()
+    lengths = [20, 37, 31, 47, 33, 5, 16, 17, 1, 0]
+    used = []
+    of_used = summed_products._of_used
+    monkeypatch.setattr(summed_products, "_of_used", lambda *a: used.append(a[1].shape[0]) or of_used(*a))
+    monkeypatch.setenv("HEADRACE_TIER", "interpret")
+    with tf.Session() as plain:
+        plain.run(tf.global_variables_initializer())
+        expected = [plain.run([loss, *gradients], {x: _value(n)}) for n in lengths]
+    monkeypatch.setenv("HEADRACE_TIER", "auto")
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        monkeypatch.setattr(functions, "_WORTH_COMPILING_S", 1e9)
+        sess.run([loss, *gradients], {x: _value(47)})
+        monkeypatch.setattr(functions, "_WORTH_COMPILING_S", 0.0)
+        for n, wanted in zip(lengths, expected, strict=True):
+            found = sess.run([loss, *gradients], {x: _value(n)})
+            for a, b in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+        # What was seen before there were programs fits them.
+        assert len(sess._state.rooms) == 1 and min(sess._state.rooms) >= 47
+        assert all(
+            p._failures == 0 and {k[0] for k in p._programs} == sess._state.rooms
+            for p in _loop_programs(sess)
+        )
+    # The products of as many iterations as there were are added up, not of all that there is room for.
+    assert used and set(used) == sess._state.rooms
+
+
+def test_lists_that_a_loop_only_shortens_are_not_copied(monkeypatch):
+    loss, gradients, x = _network()
+    monkeypatch.setattr(functions, "_WORTH_COMPILING_S", 0.0)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for n in (9, 7, 8):
+            sess.run([loss, *gradients], {x: _value(n)})
+        (program,) = [
+            q for p in _loop_programs(sess) if "grad" in p.op.name for q in list(p._programs.values())[-1:]
+        ]
+        passed = [k for _, at in program._forms.values() for k in at]
+        assert len([k for k in passed if k is not None]) >= 3
+
+
 def test_products_that_are_only_added_up_wait_for_the_end(monkeypatch):
     loss, gradients, x = _network(batch=None)
     (loop,) = [
