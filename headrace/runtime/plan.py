@@ -663,9 +663,11 @@ class Plan:
         """Has the operand that must be known computed in an earlier stage."""
         edge = (need.tensor._op, need.consumer)
         if edge in self._static_edges:
-            self._forced[need.consumer] = (
-                f"the value of {need.tensor.name} has to be known, and can't be before"
-            )
+            why = f"the value of {need.tensor.name} has to be known, and can't be before"
+            if need.consumer in self._forced:
+                self.only_interpret = why  # cutting there again would change nothing
+                return
+            self._forced[need.consumer] = why
         self._static_edges.add(edge)
         self._stages = None
 

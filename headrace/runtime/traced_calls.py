@@ -97,8 +97,9 @@ class Body:
         try:
             outputs = inline(sub, self.function, operands)
         except NeedStatic as need:
-            self._ask(need)
-            raise NeedHost(self.op, f"the value of {need.tensor.name} has to be known") from None
+            if self.op.type in ("While", "StatelessWhile"):  # what comes in is not what an iteration sees
+                raise NeedHost(self.op, f"the value of {need.tensor.name} has to be known") from None
+            raise _asked_of(self.op, self.function, need) from None
         except NeedHost as need:
             raise NeedHost(self.op, str(need)) from None
         self.written = list(sub.written)
@@ -112,14 +113,6 @@ class Body:
         oks = [jnp.all(c[0]) for c in sub.checks]
         return outputs, sub.values, sub.consumed, jnp.all(jnp.stack(oks)) if oks else True
 
-    def _ask(self, need: Any) -> None:
-        """Asks for the value of an operand where the body needs it known, so that the cluster is specialised on it."""
-        if self.op.type in ("While", "StatelessWhile"):
-            return
-        for inner, outer in zip(self.function.inputs, arguments_of(self.op, self.function), strict=True):
-            if inner is need.tensor:
-                raise NeedStatic(outer, self.op) from None
-
 
 def lower_call(trace: Any, op: Operation, function: Any, operands: Sequence[Any]) -> list[Any]:
     """Traces a call: the body's nodes become part of the cluster."""
@@ -129,8 +122,18 @@ def lower_call(trace: Any, op: Operation, function: Any, operands: Sequence[Any]
 def _inline_at(trace: Any, op: Operation, function: Function, operands: Sequence[Any]) -> list[Any]:
     try:
         return inline(trace, function, operands)
+    except NeedStatic as need:
+        raise _asked_of(op, function, need) from None
     except NeedHost as need:
         raise NeedHost(op, str(need)) from None
+
+
+def _asked_of(op: Operation, function: Function, need: NeedStatic) -> NeedStatic | NeedHost:
+    """Returns what a call needs where its body needs a value known: an operand known, or else the host."""
+    for inner, outer in zip(function.inputs, arguments_of(op, function), strict=True):
+        if inner is need.tensor:
+            return NeedStatic(outer, op)
+    return NeedHost(op, f"the value of {need.tensor.name} has to be known")
 
 
 def lower_branch(trace: Any, op: Operation, index: Any, branches: Sequence[Any], operands: Any) -> list[Any]:

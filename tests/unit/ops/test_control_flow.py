@@ -16,6 +16,7 @@ import control_flow_programs  # noqa: E402
 FACTS = json.loads((GOLDEN / "control_flow.json").read_text())
 
 
+@pytest.mark.filterwarnings("ignore:Converting sparse IndexedSlices")  # as in TensorFlow
 @pytest.mark.parametrize("tier", ["interpret", "compile"])
 @pytest.mark.parametrize("name", sorted(FACTS))
 def test_values_and_gradients_are_tensorflows(name, tier, monkeypatch):
