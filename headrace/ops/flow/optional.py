@@ -27,6 +27,45 @@ class Optional:
         """Returns an optional of zeros like the tensors; nothing for nothing."""
         return Optional(None if self.components is None else tuple(_zeros(c) for c in self.components))
 
+    def add(self, other):
+        """Returns an optional of the sums of the tensors of both; nothing if both hold nothing.
+
+        Raises:
+          InvalidArgumentError: Only one holds something, or they hold what can't be added up.
+        """
+        if not isinstance(other, Optional):  # the list that a compiled step made of an optional
+            nested = self.components is not None and hasattr(self.components[0], "add")
+            other = Optional((other,) if nested else (other.items[0],))
+        a, b = self.components, other.components
+        if a is None and b is None:
+            return self
+        if a is None or b is None:
+            problem = "because one has a value and the other doesn't"
+        elif len(a) != len(b):
+            problem = f"because they have different numbers of components ({len(a)} vs. {len(b)})"
+        else:
+            return Optional(tuple(_sum(x, y) for x, y in zip(a, b, strict=True)))
+        raise errors.InvalidArgumentError(None, None, f"Cannot add optionals {problem}.")
+
+
+def _sum(a, b):
+    if hasattr(a, "add"):
+        return a.add(b)
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype != b.dtype:
+        problem = "add two tensors with incompatible element types. One is {} and the other is {}".format(
+            *(as_dtype(v.dtype).name.replace("float32", "float") for v in (a, b))
+        )
+    elif a.shape != b.shape:
+        problem = "add two tensors with incompatible element shapes. One is {} and the other is {}".format(
+            *(f"[{','.join(map(str, v.shape))}]" for v in (a, b))
+        )
+    elif a.dtype.kind == "O":
+        problem = f"add unsupported dtype {as_dtype(a.dtype).as_datatype_enum}"
+    else:
+        return a + b  # of booleans, too: third gradients of nested branches add up predicates
+    raise errors.InvalidArgumentError(None, None, f"Trying to {problem}")
+
 
 def _zeros(value):
     if hasattr(value, "zeros_like"):

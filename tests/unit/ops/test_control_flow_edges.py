@@ -1,5 +1,6 @@
 """Control flow at its edges: loops without gradients, predicates that are no scalars, errors of Python functions."""
 
+import re
 import threading
 
 import numpy as np
@@ -146,3 +147,41 @@ def test_results_go_by_the_names_of_tensorflows_nodes():
     assert tf.get_default_graph().get_operation_by_name("cond/Merge").type == "Identity"
     with pytest.raises(KeyError, match="does not exist"):
         tf.get_default_graph().get_tensor_by_name("while/Exit:1")
+
+
+@pytest.mark.usefixtures("functional_control_flow")
+def test_third_gradients_of_branches_in_branches(tier):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, [])
+        y = tf.cond(x > 1.5, lambda: tf.cond(x > 2.5, lambda: x**4, lambda: tf.exp(2 * x)), lambda: x**5)
+        slopes = [y]
+        for _ in range(3):
+            slopes += tf.gradients(slopes[-1], x)
+        for at, want in (
+            (1.0, [1, 5, 20, 60]),
+            (2.0, np.exp(4) * 2.0 ** np.arange(4)),
+            (3.0, [81, 108, 108, 72]),
+        ):
+            # float64 sums and products of a few numbers
+            np.testing.assert_allclose(session.run(slopes, {x: at}), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        ([1.0], None, "Cannot add optionals because one has a value and the other doesn't."),
+        (
+            [1.0],
+            [1.0, 2.0],
+            "Cannot add optionals because they have different numbers of components (1 vs. 2).",
+        ),
+        ([1.0], [1], "incompatible element types. One is float and the other is int32"),
+        ([[1.0]], [[1.0, 2.0]], "incompatible element shapes. One is [1] and the other is [2]"),
+        ([b"a"], [b"a"], "Trying to add unsupported dtype 7"),
+    ],
+)
+def test_optionals_that_do_not_add_up(a, b, message):
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = [raw.OptionalNone() if v is None else raw.OptionalFromValue(v) for v in (a, b)]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(message)):
+            session.run(raw.OptionalHasValue(raw.AddN(made)))
