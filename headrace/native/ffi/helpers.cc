@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMostHelpers = 255;
 using Clock = std::chrono::steady_clock;
-constexpr auto kPatience = std::chrono::microseconds(60);  // a little more than waking a thread takes
+constexpr auto kPatience = std::chrono::microseconds(200);  // between products of a step that is all products
 constexpr auto kShort = std::chrono::microseconds(500);    // a job that waking a thread delays noticeably
 
 inline void pause() {
