@@ -9,16 +9,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <system_error>
-#include <thread>
 
 namespace headrace {
 namespace {
 
-constexpr int64_t kMostHelpers = 255;
 using Clock = std::chrono::steady_clock;
 constexpr auto kPatience = std::chrono::microseconds(200);  // between products of a step that is all products
-constexpr auto kShort = std::chrono::microseconds(500);    // a job that waking a thread delays noticeably
+constexpr auto kShort = std::chrono::microseconds(500);     // a job that waking a thread delays noticeably
 
 inline void pause() {
 #if defined(__x86_64__)
@@ -75,77 +72,34 @@ struct Job {
 
 class Helpers {
  public:
-  void share(Job& job) {
-    bool is_for_helpers;
+  void share(Job& job, const Threads& threads) {
+    int64_t missing;
     {
       const std::lock_guard<Lock> guard(lock_);
       job.other = jobs_;
       jobs_ = &job;
-      is_for_helpers = ++running_ < job.threads;
-      while (is_for_helpers && threads_ < std::min(job.wanted, kMostHelpers) && start()) ++threads_;
+      missing = std::min(job.wanted, job.threads - ++running_) - free_;
+      if (missing > 0) free_ += missing;
     }
-    if (is_for_helpers) post(job.wanted);
+    posted_.fetch_add(1);
+    for (; missing > 0; --missing) threads.schedule(threads.pool);
     job.run();
+    bool is_more;
     {
       const std::lock_guard<Lock> guard(lock_);
       Job** at = &jobs_;
       while (*at != &job) at = &(*at)->other;
       *at = job.other;  // nobody comes any more
       --running_;
-      is_for_helpers = open() != nullptr;
+      is_more = open() != nullptr;
     }
-    if (is_for_helpers) post(1);
+    if (is_more) posted_.fetch_add(1);
     const auto is_done = [&] { return job.helping.load(std::memory_order_acquire) == 0; };
     if (is_done() || soon(is_done)) return;
     std::unique_lock<std::mutex> sleeping(mutex_);
     waiting_.fetch_add(1);
     done_.wait(sleeping, is_done);
     waiting_.fetch_sub(1);
-  }
-
- private:
-  bool start() {
-    try {
-      std::thread([this] { help(); }).detach();
-      return true;
-    } catch (const std::system_error&) {
-      return false;  // no more threads to be had: those that are there do it
-    }
-  }
-
-  // Tells so many helpers that there is something to do.
-  void post(int64_t wanted) {
-    posted_.fetch_add(1);
-    if (asleep_.load() == 0) return;
-    { const std::lock_guard<std::mutex> sleeping(mutex_); }
-    if (wanted > 1) {
-      work_.notify_all();
-    } else {
-      work_.notify_one();
-    }
-  }
-
-  Job* open() const {
-    for (Job* job = jobs_; job != nullptr; job = job->other) {
-      if (job->wanted > 0 && running_ < job->threads && job->has_more()) return job;
-    }
-    return nullptr;
-  }
-
-  Job* join() {
-    const std::lock_guard<Lock> guard(lock_);
-    Job* job = open();
-    if (job == nullptr) return nullptr;
-    ++running_;
-    --job->wanted;
-    job->helping.fetch_add(1, std::memory_order_relaxed);
-    return job;
-  }
-
-  void leave(Job& job) {
-    const std::lock_guard<Lock> guard(lock_);
-    --running_;
-    job.helping.fetch_sub(1);  // after this the job may be gone
   }
 
   void help() {
@@ -163,23 +117,48 @@ class Helpers {
         }
         continue;
       }
-      const auto is_more = [&] { return posted_.load() != seen; };
-      // Between long jobs the core is for whoever else has something to do, as XLA's own threads.
-      if (is_short && soon(is_more)) continue;
-      std::unique_lock<std::mutex> sleeping(mutex_);
-      asleep_.fetch_add(1);
-      work_.wait(sleeping, is_more);
-      asleep_.fetch_sub(1);
+      // Between long jobs the thread is for whatever else XLA has for it.
+      if (is_short && soon([&] { return posted_.load() != seen; })) continue;
+      const std::lock_guard<Lock> guard(lock_);
+      if (open() != nullptr) continue;
+      --free_;
+      return;
     }
+  }
+
+ private:
+  Job* open() const {
+    for (Job* job = jobs_; job != nullptr; job = job->other) {
+      if (job->wanted > 0 && running_ < job->threads && job->has_more()) return job;
+    }
+    return nullptr;
+  }
+
+  Job* join() {
+    const std::lock_guard<Lock> guard(lock_);
+    Job* job = open();
+    if (job == nullptr) return nullptr;
+    ++running_;
+    --free_;
+    --job->wanted;
+    job->helping.fetch_add(1, std::memory_order_relaxed);
+    return job;
+  }
+
+  void leave(Job& job) {
+    const std::lock_guard<Lock> guard(lock_);
+    --running_;
+    ++free_;
+    job.helping.fetch_sub(1);  // after this the job may be gone
   }
 
   Lock lock_;  // of what follows
   Job* jobs_ = nullptr;
-  int64_t threads_ = 0, running_ = 0;  // helpers that there are; callers and helpers that are at work
-  std::atomic<uint64_t> posted_{0};  // jobs until now
-  std::atomic<int64_t> asleep_{0}, waiting_{0};
+  int64_t running_ = 0, free_ = 0;  // callers and helpers that are at work; helpers that look out, or were sent for
+  std::atomic<uint64_t> posted_{0};  // how often there was something to do
+  std::atomic<int64_t> waiting_{0};
   std::mutex mutex_;  // of those who sleep
-  std::condition_variable work_, done_;
+  std::condition_variable done_;
 };
 
 Helpers& helpers() {
@@ -189,13 +168,15 @@ Helpers& helpers() {
 
 }  // namespace
 
-void share(int64_t pieces, int64_t threads, void (*work)(const void* of, int64_t piece), const void* of) {
-  if (pieces <= 1 || threads <= 1) {
+void share(int64_t pieces, const Threads& threads, void (*work)(const void* of, int64_t piece), const void* of) {
+  if (pieces <= 1 || threads.count <= 1) {
     for (int64_t piece = 0; piece < pieces; ++piece) work(of, piece);
     return;
   }
-  Job job{work, of, pieces, {0}, {0}, threads, std::min(pieces, threads) - 1, nullptr};
-  helpers().share(job);
+  Job job{work, of, pieces, {0}, {0}, threads.count, std::min(pieces, threads.count) - 1, nullptr};
+  helpers().share(job, threads);
 }
+
+void help() { helpers().help(); }
 
 }  // namespace headrace
