@@ -20,6 +20,7 @@ from headrace.passes.regions import Region
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import Step
 from headrace.runtime.failure import at_node
+from headrace.runtime.interrupts import Interrupts
 from headrace.runtime.kernel import Kernel
 
 
@@ -37,6 +38,7 @@ class NoValue:
 
 DEAD = NoValue("dead: on a branch that was not taken")
 ABSENT = NoValue("absent: not in this iteration")
+_FEW = 8  # iterations after which it is seen to that an interrupt is not lost
 _DONE = True  # in the place of a node that others wait for, once it has run
 
 
@@ -408,24 +410,37 @@ class _Loop:
             return
         found: dict[int, Any] = {}
         coming = first
-        while True:
-            mine = list(constant)
-            for node, value in coming:
-                node.give(mine, value)
-            for item in self.items:
-                item.run(mine, run)
-            for i, (node, _) in enumerate(self.exits):
-                if node.missing(mine) is None:
-                    found[i] = node.passed_on(mine, run.step)
-            for t, slot in scope.taps:
-                _tap(t, mine[slot], run.tapped, self.scope.program._taps[t])
-            coming = [
-                (node, node.passed_on(mine, run.step)) for node in self.nexts if node.missing(mine) is None
-            ]
-            if not coming:
-                break
-            if run.step.deadline is not None and time.monotonic() > run.step.deadline:
-                raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
+        interrupts, done = Interrupts(), 0
+        try:
+            while True:
+                mine = list(constant)
+                for node, value in coming:
+                    node.give(mine, value)
+                for item in self.items:
+                    item.run(mine, run)
+                for i, (node, _) in enumerate(self.exits):
+                    if node.missing(mine) is None:
+                        found[i] = node.passed_on(mine, run.step)
+                for t, slot in scope.taps:
+                    _tap(t, mine[slot], run.tapped, self.scope.program._taps[t])
+                coming = [
+                    (node, node.passed_on(mine, run.step))
+                    for node in self.nexts
+                    if node.missing(mine) is None
+                ]
+                if not coming:
+                    break
+                done += 1
+                if done == _FEW:
+                    interrupts.watch()
+                elif interrupts.came:
+                    break
+                if run.step.closing.is_set:
+                    raise errors.CancelledError(None, None, "Loop execution was cancelled.")
+                if run.step.deadline is not None and time.monotonic() > run.step.deadline:
+                    raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
+        finally:
+            interrupts.end()
         for i, (_, outer) in enumerate(self.exits):
             outer.give(table, found.get(i, DEAD))
 

@@ -19,6 +19,7 @@ from headrace.lazy import jnp
 from headrace.opdef.functions import called_functions
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import Step
+from headrace.runtime.interrupts import Interrupts
 from headrace.runtime.straight_loop import StraightLoop, straight_loop
 
 # A loop that has been interpreted for so long, in all steps together, is compiled from where it is.
@@ -116,6 +117,16 @@ def host_branch(step: Step, op: Operation, index: int, branches: Sequence[Any], 
 
 def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) -> list[Any]:
     """Runs a loop; once it has cost enough, as a program for any number of iterations."""
+    interrupts = Interrupts()
+    try:
+        return _host_loop(step, op, cond, body, operands, interrupts)
+    finally:
+        interrupts.end()
+
+
+def _host_loop(
+    step: Step, op: Operation, cond: Any, body: Any, operands: Any, interrupts: Interrupts
+) -> list[Any]:
     from headrace.runtime.loop_program import program_of
 
     test = _plan(step, function_named(op._graph, cond.name))
@@ -132,6 +143,10 @@ def host_loop(step: Step, op: Operation, cond: Any, body: Any, operands: Any) ->
     while straight is not None or branch_index(test.call(step, values)[0], op):
         if step.closing.is_set:
             raise errors.CancelledError(None, None, "Loop execution was cancelled.")
+        if iterations == _FEW:
+            interrupts.watch()
+        elif interrupts.came:
+            break
         if program is not None:
             elapsed = time.monotonic() - start
             if spent + elapsed > _WORTH_COMPILING_S:

@@ -31,6 +31,7 @@ from headrace.runtime.computed_once import computed_once
 from headrace.runtime.context import Step
 from headrace.runtime.fingerprint import Indescribable, facts_of
 from headrace.runtime.functions import NeedHost, NeedStatic
+from headrace.runtime.interrupts import Interrupts
 from headrace.runtime.reuse import aligned
 from headrace.runtime.summed_products import in_nodes
 from headrace.runtime.trace import STATIC_ELEMENTS, Trace
@@ -484,11 +485,16 @@ class Program:
             done.set()
 
         threading.Thread(target=work, daemon=True, name="headrace-loop").start()
-        while not done.wait(0.05):
-            if step.closing.is_set:
-                raise errors.CancelledError(None, None, "Loop execution was cancelled.")
-            if step.deadline is not None and time.monotonic() > step.deadline:
-                raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
+        interrupts = Interrupts()
+        try:
+            interrupts.watch()
+            while not done.wait(0.05) and not interrupts.came:
+                if step.closing.is_set:
+                    raise errors.CancelledError(None, None, "Loop execution was cancelled.")
+                if step.deadline is not None and time.monotonic() > step.deadline:
+                    raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
+        finally:
+            interrupts.end()
         if failure:
             raise failure[0]
         return result[0]

@@ -224,6 +224,18 @@ def test_time_is_up(session):
 
 
 @pytest.mark.parametrize("session", ["interpret", "auto"], indirect=True)
+def test_closing_the_session_ends_an_endless_loop(session):
+    out = loop(3, step=0)[3]
+    timer = threading.Timer(0.3, session.close)
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(errors.CancelledError):
+        session.run(out, options=tf.RunOptions(timeout_in_ms=20_000))
+    timer.join()
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("session", ["interpret", "auto"], indirect=True)
 def test_an_interrupt_ends_an_endless_loop(session):
     # Compiled at once it would be left out: XLA takes it that a loop without effects comes to an end.
     out = loop(3, step=0)[3]
