@@ -142,6 +142,14 @@ def rows_and_its_shape_in_a_loop(tf, x, p):
     return _sums(tf, lambda i: tf.gather(x, [i]) * tf.cast(tf.shape(x)[0], tf.float32))
 
 
+def rows_that_the_table_chooses(tf, x, p):
+    def rows(i):
+        scores = tf.matmul(tf.cast(tf.fill([1, 2], i), tf.float32), x, transpose_b=True)
+        return tf.gather(x, tf.argmax(scores, 1))
+
+    return _sums(tf, rows)
+
+
 PROGRAMS = {k: v for k, v in list(globals().items()) if callable(v) and not k.startswith("_")}
 
 

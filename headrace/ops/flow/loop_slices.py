@@ -73,9 +73,26 @@ def _use_by(op: Operation, tensor: Tensor, outputs: Iterable[Tensor]) -> int:
     if op.type == "While":
         return _use_in_loop(op, tensor, outputs)
     if op.type not in _GATHERS or op._inputs[0] is not tensor or op.attrs.get("batch_dims"):
-        return _DENSE
+        return _DENSE if _leads_to(op, outputs) else _NONE
     axis = constant_value(op._inputs[2]) if op.type == "GatherV2" else np.int32(0)
     return _ROWS if axis is not None and int(axis) == 0 else _DENSE
+
+
+def _leads_to(op: Operation, outputs: Iterable[Tensor]) -> bool:
+    """Whether a gradient comes from any of a body's results to a node: it may only choose the rows."""
+    wanted = {t for t in outputs if is_trainable(t)}
+    todo, seen = [op], {op}
+    while todo:
+        node = todo.pop()
+        for t in node._outputs:
+            if not is_trainable(t) or node.type == "StopGradient":
+                continue
+            if t in wanted:
+                return True
+            new = [user for user in t._consumers if user not in seen]
+            seen.update(new)
+            todo += new
+    return False
 
 
 def _use_in_branches(op: Operation, tensor: Tensor) -> int:
