@@ -142,7 +142,11 @@ def _room(
     # Half as much again as is needed now, so that few lengths ask for more: making a program takes a second, but room
     # that is not used is cleared in each step.
     free = _FREE_BYTES // max(1, *(_element_bytes(v) for v in lists))
-    return max(min(_MOST_FREE_ROOM, _rounded(free)), _LEAST_ROOM, _rounded(max(needed + needed // 2, min(longest, _WASTE * needed))))
+    return max(
+        min(_MOST_FREE_ROOM, _rounded(free)),
+        _LEAST_ROOM,
+        _rounded(max(needed + needed // 2, min(longest, _WASTE * needed))),
+    )
 
 
 def program_of(step: Step, op: Operation) -> LoopProgram | None:
