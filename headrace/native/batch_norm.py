@@ -9,7 +9,6 @@ remembered for as long as the tracer that stands for it is there.
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from headrace.lazy import jax
 from headrace.native import xla
+from headrace.native.remembered import Remembered
 
 # Elements; XLA writes the loops over fewer into the code around them.
 _LEAST = 4096
@@ -44,26 +44,7 @@ class Masked:
     six: bool
 
 
-class _Remembered:
-    """Facts about arrays, each as long as its array is there."""
-
-    def __init__(self) -> None:
-        self._facts: dict[int, tuple[Any, Any]] = {}
-
-    def add(self, array: Any, fact: Any) -> None:
-        key = id(array)
-        try:
-            alive = weakref.ref(array, lambda _: self._facts.pop(key, None))
-        except TypeError:
-            return
-        self._facts[key] = alive, fact
-
-    def of(self, array: Any) -> Any:
-        found = self._facts.get(id(array))
-        return found[1] if found is not None and found[0]() is array else None
-
-
-_remembered = _Remembered()
+_remembered = Remembered()
 
 
 def takes(x: Any, *vectors: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.native import xla
+from headrace.native import finish, xla
 
 # Multiplications; XLA writes the loops of fewer into the code around them.
 _LEAST = 4096
@@ -54,14 +54,18 @@ def product(a: Any, b: Any, turn_a: bool = False, turn_b: bool = False) -> Any:
     batch = a.shape[:-2]
     if math.prod(batch) == 0:
         return None
-    return xla.call(
-        "headrace_product",
-        (*batch, m, n),
-        np.float32,
-        a,
-        b,
-        turn_a=np.bool_(turn_a),
-        turn_b=np.bool_(turn_b),
+    return finish.made(
+        lambda of: xla.call(
+            "headrace_product",
+            (*batch, m, n),
+            np.float32,
+            a,
+            b,
+            *of.operands,
+            turn_a=np.bool_(turn_a),
+            turn_b=np.bool_(turn_b),
+            finish=of.code,
+        )
     )
 
 
@@ -116,14 +120,8 @@ def convolution(
     """
     missing = 3 - len(strides)
     geometry = [groups, *([1] * missing), *strides, *([1] * missing), *dilations, *([0] * missing), *before]
-    return xla.call(
-        "headrace_convolution" + which,
-        tuple(shape),
-        np.float32,
-        a,
-        b,
-        geometry=np.array(geometry, np.int64),
-    )
+    numbers = np.array(geometry, np.int64)
+    return _finished("headrace_convolution" + which, shape, a, b, is_forward=not which, geometry=numbers)
 
 
 def takes_depthwise(dtype: Any, multiplier: int) -> bool:
@@ -153,7 +151,15 @@ def depthwise(
       before: The padding before the first element.
     """
     geometry = np.array([*strides, *dilations, *before], np.int64)
-    return xla.call("headrace_depthwise" + which, tuple(shape), np.float32, a, b, geometry=geometry)
+    return _finished("headrace_depthwise" + which, shape, a, b, is_forward=not which, geometry=geometry)
+
+
+def _finished(target: str, shape: Sequence[int], a: Any, b: Any, is_forward: bool, **attrs: Any) -> Any:
+    if not is_forward:
+        return xla.call(target, tuple(shape), np.float32, a, b, **attrs)
+    return finish.made(
+        lambda of: xla.call(target, tuple(shape), np.float32, a, b, *of.operands, **attrs, finish=of.code)
+    )
 
 
 def _are_single(*operands: Any) -> bool:

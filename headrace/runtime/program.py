@@ -301,7 +301,7 @@ class Program:
             trace.facts = cluster.facts()
             trace.stop = stop
             trace.sums, left_out = in_nodes(cluster.ops, cluster.outputs, cluster.late)
-            trace.run([op for op in cluster.ops if op not in left_out])
+            trace.run([op for op in cluster.ops if op not in left_out], cluster.outputs)
             self._known = {}
             results: list[Any] = []
             places: list[int] = []

@@ -6,7 +6,8 @@ arrays (static) and are computed at once; all others are JAX tracers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from headrace import dtypes, errors
 from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function
 from headrace.lazy import jnp
+from headrace.native import finish
 from headrace.opdef.functions import called_functions
 from headrace.opdef.infer import can_check, check_operands, group_operands
 from headrace.passes.access import Late
@@ -93,6 +95,7 @@ class Trace:
         self.facts: dict[Any, Any] = {}
         # Sums of products whose products are left out -> the factors.
         self.sums: dict[Operation, Any] = {}
+        self._uses: Counter[Tensor] = Counter()
 
     def random(self, op: Operation, blocks: int) -> tuple[Any, Any]:
         before = self.consumed.get(op, 0)
@@ -116,12 +119,32 @@ class Trace:
         """Returns the nodes of a body, and of what it calls, that take random numbers."""
         return random_ops(function.body)
 
-    def run(self, ops: list[Operation]) -> None:
+    def run(self, ops: list[Operation], outputs: Iterable[Tensor]) -> None:
         """Traces the nodes in order.
+
+        Args:
+          ops: The nodes.
+          outputs: Their results that are asked for afterwards.
 
         Raises:
           NeedStatic: A static operand turned out to be a tracer.
         """
+        before, self._uses = self._uses, self._counted(ops, outputs)
+        try:
+            self._run(ops)
+        finally:
+            self._uses = before
+
+    def _counted(self, ops: list[Operation], outputs: Iterable[Tensor]) -> Counter[Tensor]:
+        late = self.late
+        uses = Counter(t for op in ops for t in late.get(op, op._inputs))
+        uses.update(outputs)
+        for factors in self.sums.values():
+            for pair in factors:
+                uses.update(pair)
+        return uses
+
+    def _run(self, ops: list[Operation]) -> None:
         sums = self.sums
         for op in ops:
             if self.stop is not None:
@@ -183,6 +206,9 @@ class Trace:
             if "lists" not in rule.options:
                 raise
             raise NeedHost(op, str(e)) from None
+        for v, _ in flat:
+            if v is not result:
+                finish.forget(v)  # it has been used
         outputs = op._outputs
         if not outputs:
             return
@@ -197,6 +223,8 @@ class Trace:
                     f"{op.type}'s lower rule gave {v.dtype} for {t.name}, which is declared {storage}",
                 )
             env[t] = v
+            if self._uses[t] != 1:
+                finish.forget(v)
 
     def _fold(self, op: Operation, flat: list[Any]) -> bool:
         """Computes a node of known operands now, with its host rule; returns whether that was done."""

@@ -15,6 +15,7 @@ from headrace import dtypes, errors
 from headrace.graph import Operation
 from headrace.graph.func_graph import Function, check_arguments, function_named, holds_resource
 from headrace.lazy import jax, jnp, lax
+from headrace.native import finish
 from headrace.opdef.functions import arguments_of
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
@@ -46,6 +47,8 @@ def read_values(trace: Any, function: Function, operands: Sequence[Any]) -> list
 def inline(trace: Any, function: Function, operands: Sequence[Any]) -> list[Any]:
     """Traces a body within a trace and returns its outputs."""
     check_arguments(function, len(operands))
+    for v in operands:
+        finish.forget(v)  # how often the body uses it is not known here
     outer = trace.env
     env = trace.env = dict(zip(function.inputs, read_values(trace, function, operands), strict=True))
     ops: list[Operation] = []
@@ -57,7 +60,7 @@ def inline(trace: Any, function: Function, operands: Sequence[Any]) -> list[Any]
                 env[op._outputs[0]] = UNUSED
             else:
                 ops.append(op)
-        trace.run(ops)
+        trace.run(ops, function.outputs)
         out = []
         for t in function.outputs:
             v = env[t]

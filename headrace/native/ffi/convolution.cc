@@ -126,7 +126,15 @@ Product matrix_product(const float* a, bool turn_a, const float* b, bool turn_b,
   return p;
 }
 
-void Convolution::forward(const float* x, const float* w, float* y, Work& work) const {
+void finish_product(Product& product, const Finish& of, int64_t first) {
+  product.is_finished = true;
+  product.finish = of;
+  for (const float** p : {&product.finish.factor, &product.finish.bias}) {
+    if (*p != nullptr) *p += first;
+  }
+}
+
+void Convolution::forward(const float* x, const float* w, float* y, const Finish* finish, Work& work) const {
   const int64_t c = channels / groups, f = filters / groups;
   for (int64_t g = 0; g < groups; ++g) {
     Product p = matrix_product(x + g * c, false, w + g * f, false, y + g * f, images * volume(outputs), f,
@@ -145,6 +153,7 @@ void Convolution::forward(const float* x, const float* w, float* y, Work& work) 
     }
     p.right.stride = filters;
     p.out.stride = filters;
+    if (finish != nullptr) finish_product(p, *finish, g * f);
     work.products.push_back(p);
   }
 }

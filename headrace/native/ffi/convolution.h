@@ -17,7 +17,8 @@ struct Convolution {
   // Whether the numbers are those of a convolution that can be computed.
   bool is_sound() const;
 
-  void forward(const float* x, const float* w, float* y, Work& work) const;
+  // `finish`: what becomes of the sums, null for nothing.
+  void forward(const float* x, const float* w, float* y, const Finish* finish, Work& work) const;
   void input_gradient(const float* w, const float* dy, float* dx, Work& work) const;
   void filter_gradient(const float* x, const float* dy, float* dw, Work& work) const;
 };
@@ -25,5 +26,8 @@ struct Convolution {
 // The product of two matrices, each of which may lie transposed: [k, m] instead of [m, k], [n, k] instead of [k, n].
 Product matrix_product(const float* a, bool turn_a, const float* b, bool turn_b, float* c, int64_t m, int64_t n,
                        int64_t k);
+
+// Has the results of a product finished; columns of `of` from `first` on are the product's.
+void finish_product(Product& product, const Finish& of, int64_t first);
 
 }  // namespace headrace

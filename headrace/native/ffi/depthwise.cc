@@ -58,6 +58,27 @@ Axis seeing_inputs(const Depthwise& of, int a) {
   return axis;
 }
 
+// A number in all lanes, or numbers from memory.
+template <typename V>
+inline __attribute__((always_inline)) V some(const float* p, float otherwise, int64_t channel) {
+  return p == nullptr ? (V{} + 1.0f) * otherwise : read<V>(p + channel);
+}
+
+// What becomes of N sums, the first of which will be written at `to` and the others `step` apart.
+template <typename V, int N>
+inline __attribute__((always_inline)) void finish_sums(const Finish& of, V* sums, int64_t channel, const float* to,
+                                                       int64_t step) {
+  const V factor = some<V>(of.factor, 1.0f, channel), bias = some<V>(of.bias, -0.0f, channel);
+  const V least = V{} + of.least, most = V{} + of.most;
+#pragma GCC unroll 4
+  for (int n = 0; n < N; ++n) {
+    V v = sums[n] * factor + bias;
+    if (of.added != nullptr) v += read<V>(of.added + (to + n * step - of.result));
+    v = v < least ? least : v;
+    sums[n] = v > most ? most : v;
+  }
+}
+
 // Results side by side, or `phases` apart, that have the same taps.
 template <typename V, int N>
 inline __attribute__((always_inline)) void sum(const Gathering& of, const Axis::Terms& row, const Axis::Terms& column,
@@ -78,6 +99,9 @@ inline __attribute__((always_inline)) void sum(const Gathering& of, const Axis::
       x += of.columns.source_step * c;
       w += of.columns.tap_step * c;
     }
+  }
+  if (of.finish != nullptr) {
+    finish_sums<V, N>(*of.finish, sums, channel, result + channel, of.columns.phases * c);
   }
 #pragma GCC unroll 4
   for (int n = 0; n < N; ++n) std::memcpy(result + n * of.columns.phases * c + channel, &sums[n], sizeof sums[n]);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "ffi/products.h"
+
 namespace headrace {
 
 // Images [images, height, width, channels], a filter [height, width, channels].
@@ -33,6 +35,7 @@ struct Gathering {
   int64_t images, channels, filter_width;
   Axis rows, columns;
   int64_t block;  // rows that are a piece of work
+  const Finish* finish = nullptr;  // what becomes of the sums, null for nothing
 
   Gathering(const Depthwise& of, bool is_gradient);
   int64_t pieces() const;

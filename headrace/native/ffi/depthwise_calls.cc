@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ffi/depthwise.h"
+#include "ffi/finish.h"
 #include "ffi/pool.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -36,25 +37,30 @@ ffi::Error depthwise(Sizes geometry, Sizes x, Sizes w, Sizes y, headrace::Depthw
 }
 
 ffi::Error gather(ffi::ThreadPool pool, const headrace::Depthwise& of, bool is_gradient, const float* source,
-                  const float* filter, float* result) {
-  const headrace::Gathering gathering(of, is_gradient);
+                  const float* filter, float* result, const headrace::Finish* finish) {
+  headrace::Gathering gathering(of, is_gradient);
+  gathering.finish = finish;
   headrace::for_each_piece(pool, gathering.pieces(),
                            [&](int64_t piece) { gathering.compute(source, filter, result, piece); });
   return ffi::Error::Success();
 }
 
-ffi::Error forward(ffi::ThreadPool pool, Images x, Filter w, ffi::Result<Images> y, Sizes geometry) {
+ffi::Error forward(ffi::ThreadPool pool, Images x, Filter w, ffi::RemainingArgs rest, ffi::Result<Images> y,
+                   Sizes geometry, int64_t finish) {
   headrace::Depthwise of;
-  const auto error = depthwise(geometry, x.dimensions(), w.dimensions(), y->dimensions(), of);
+  auto error = depthwise(geometry, x.dimensions(), w.dimensions(), y->dimensions(), of);
   if (error.failure()) return error;
-  return gather(pool, of, false, x.typed_data(), w.typed_data(), y->typed_data());
+  headrace::Finish ends{};
+  error = headrace::read_finish(finish, rest, of.channels, y->element_count(), y->typed_data(), ends);
+  if (error.failure()) return error;
+  return gather(pool, of, false, x.typed_data(), w.typed_data(), y->typed_data(), finish == 0 ? nullptr : &ends);
 }
 
 ffi::Error input_gradient(ffi::ThreadPool pool, Images dy, Filter w, ffi::Result<Images> dx, Sizes geometry) {
   headrace::Depthwise of;
   const auto error = depthwise(geometry, dx->dimensions(), w.dimensions(), dy.dimensions(), of);
   if (error.failure()) return error;
-  return gather(pool, of, true, dy.typed_data(), w.typed_data(), dx->typed_data());
+  return gather(pool, of, true, dy.typed_data(), w.typed_data(), dx->typed_data(), nullptr);
 }
 
 struct Free {
@@ -88,7 +94,15 @@ auto bound() {
 
 #pragma GCC visibility push(default)
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_depthwise, forward, (bound<Filter, Images>()));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_depthwise, forward,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .Arg<Images>()
+                                  .Arg<Filter>()
+                                  .RemainingArgs()
+                                  .Ret<Images>()
+                                  .Attr<Sizes>("geometry")
+                                  .Attr<int64_t>("finish"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_depthwise_input_gradient, input_gradient, (bound<Filter, Images>()));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_depthwise_filter_gradient, filter_gradient, (bound<Images, Filter>()));
 

@@ -7,6 +7,7 @@
 
 #include "export.h"
 #include "ffi/convolution.h"
+#include "ffi/finish.h"
 #include "ffi/pool.h"
 #include "ffi/products.h"
 #include "xla/ffi/api/ffi.h"
@@ -39,8 +40,8 @@ ffi::Error run(ffi::ThreadPool pool, const Fill& fill) {
   return ffi::Error::Success();
 }
 
-ffi::Error product(ffi::ThreadPool pool, ffi::AnyBuffer a, ffi::AnyBuffer b, ffi::Result<ffi::AnyBuffer> c, bool turn_a,
-                   bool turn_b) {
+ffi::Error product(ffi::ThreadPool pool, ffi::AnyBuffer a, ffi::AnyBuffer b, ffi::RemainingArgs rest,
+                   ffi::Result<ffi::AnyBuffer> c, bool turn_a, bool turn_b, int64_t finish) {
   const Dimensions left = a.dimensions(), right = b.dimensions(), out = c->dimensions();
   const size_t rank = out.size();
   if (!are_single({a.element_type(), b.element_type(), c->element_type()}) || rank < 2 || left.size() != rank ||
@@ -57,10 +58,14 @@ ffi::Error product(ffi::ThreadPool pool, ffi::AnyBuffer a, ffi::AnyBuffer b, ffi
   for (size_t i = 0; i + 2 < rank; ++i) count *= out[i];
   const float *x = a.typed_data<float>(), *y = b.typed_data<float>();
   float* z = c->typed_data<float>();
+  headrace::Finish ends{};
+  const auto error = headrace::read_finish(finish, rest, n, count * m * n, z, ends);
+  if (error.failure()) return error;
   return run(pool, [&](headrace::Work& work) {
     work.products.reserve(count);
     for (int64_t i = 0; i < count; ++i) {
       work.products.push_back(headrace::matrix_product(x + i * m * k, turn_a, y + i * k * n, turn_b, z + i * m * n, m, n, k));
+      if (finish != 0) headrace::finish_product(work.products.back(), ends, 0);
     }
   });
 }
@@ -100,13 +105,16 @@ ffi::Error convolution(ffi::Span<const int64_t> geometry, const ffi::AnyBuffer& 
   return ffi::Error::Success();
 }
 
-ffi::Error forward(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::AnyBuffer w, ffi::Result<ffi::AnyBuffer> y,
-                   ffi::Span<const int64_t> geometry) {
+ffi::Error forward(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::AnyBuffer w, ffi::RemainingArgs rest,
+                   ffi::Result<ffi::AnyBuffer> y, ffi::Span<const int64_t> geometry, int64_t finish) {
   headrace::Convolution of;
-  const auto error = convolution(geometry, x, w, *y, of);
+  auto error = convolution(geometry, x, w, *y, of);
+  if (error.failure()) return error;
+  headrace::Finish ends{};
+  error = headrace::read_finish(finish, rest, of.filters, y->element_count(), y->typed_data<float>(), ends);
   if (error.failure()) return error;
   return run(pool, [&](headrace::Work& work) {
-    of.forward(x.typed_data<float>(), w.typed_data<float>(), y->typed_data<float>(), work);
+    of.forward(x.typed_data<float>(), w.typed_data<float>(), y->typed_data<float>(), finish == 0 ? nullptr : &ends, work);
   });
 }
 
@@ -144,10 +152,20 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_product, product,
                                   .Ctx<ffi::ThreadPool>()
                                   .Arg<ffi::AnyBuffer>()
                                   .Arg<ffi::AnyBuffer>()
+                                  .RemainingArgs()
                                   .Ret<ffi::AnyBuffer>()
                                   .Attr<bool>("turn_a")
-                                  .Attr<bool>("turn_b"));
-XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_convolution, forward, of_images());
+                                  .Attr<bool>("turn_b")
+                                  .Attr<int64_t>("finish"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_convolution, forward,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .Arg<ffi::AnyBuffer>()
+                                  .Arg<ffi::AnyBuffer>()
+                                  .RemainingArgs()
+                                  .Ret<ffi::AnyBuffer>()
+                                  .Attr<ffi::Span<const int64_t>>("geometry")
+                                  .Attr<int64_t>("finish"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_convolution_input_gradient, input_gradient, of_images());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_convolution_filter_gradient, filter_gradient, of_images());
 

@@ -61,11 +61,21 @@ struct Out {
   int64_t strides[4];  // then: of images, and of the three axes
 };
 
+// What becomes of sums before they are written: sum * factor + bias + added, cut off at both ends. NaN stays.
+struct Finish {
+  const float *factor, *bias;  // of each column; null for 1 and 0
+  const float* added;          // null, or laid out as the result, which begins at `result`
+  const float* result;
+  float least, most;
+};
+
 struct Product {
   int64_t m, n, k;
   Left left;
   Right right;
   Out out;
+  bool is_finished;  // whether `finish` says anything
+  Finish finish;
 };
 
 // A part of a product, computed on one thread.

@@ -41,6 +41,9 @@ HEADRACE_INLINE void store_some(float* p, V v, int64_t count) {
 }
 HEADRACE_INLINE V spread(const float* p) { return _mm256_broadcast_ss(p); }
 HEADRACE_INLINE V multiply_add(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+// The greater, and the smaller, of a number and a bound; NaN stays.
+HEADRACE_INLINE V at_least(V v, V bound) { return _mm256_max_ps(bound, v); }
+HEADRACE_INLINE V at_most(V v, V bound) { return _mm256_min_ps(bound, v); }
 HEADRACE_INLINE void prefetch(const float* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
 
 // Writes the transpose of `high` rows of `wide` numbers, each at most 8; beyond `high` the columns are zero.

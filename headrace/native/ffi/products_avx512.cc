@@ -25,6 +25,9 @@ HEADRACE_INLINE void store(float* p, V v) { _mm512_storeu_ps(p, v); }
 HEADRACE_INLINE void store_some(float* p, V v, int64_t count) { _mm512_mask_storeu_ps(p, first(count), v); }
 HEADRACE_INLINE V spread(const float* p) { return _mm512_set1_ps(*p); }
 HEADRACE_INLINE V multiply_add(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
+// The greater, and the smaller, of a number and a bound; NaN stays.
+HEADRACE_INLINE V at_least(V v, V bound) { return _mm512_max_ps(bound, v); }
+HEADRACE_INLINE V at_most(V v, V bound) { return _mm512_min_ps(bound, v); }
 HEADRACE_INLINE void prefetch(const float* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
 
 // Writes the transpose of `high` rows of `wide` numbers, each at most 16; beyond `high` the columns are zero.

@@ -54,6 +54,41 @@ HEADRACE_TARGET inline void copy_rows(float* to, int64_t to_stride, const float*
   }
 }
 
+// -- what becomes of sums ------------------------------------------------------------------------------------------
+
+HEADRACE_INLINE V load_up_to(const float* p, int64_t count) { return count >= kLanes ? load(p) : load_some(p, count); }
+
+HEADRACE_INLINE void store_up_to(float* p, V v, int64_t count) {
+  if (count >= kLanes) return store(p, v);
+  store_some(p, v, count);
+}
+
+// Finishes sums that have been written.
+template <bool kAdded>
+HEADRACE_TARGET inline void finish_rows(const Finish& of, float* const* rows, int64_t count, int64_t column, int64_t columns) {
+  const float one = 1.0f, zero = -0.0f;  // to add this one changes nothing, not even a zero
+  const V least = spread(&of.least), most = spread(&of.most);
+  for (int64_t n = column; n < column + columns; n += kLanes) {
+    const int64_t rest = column + columns - n;
+    const V factor = of.factor == nullptr ? spread(&one) : load_up_to(of.factor + n, rest);
+    const V bias = of.bias == nullptr ? spread(&zero) : load_up_to(of.bias + n, rest);
+    for (int64_t i = 0; i < count; ++i) {
+      float* to = rows[i] + n;
+      V v = multiply_add(load_up_to(to, rest), factor, bias);
+      if (kAdded) v += load_up_to(of.added + (to - of.result), rest);
+      store_up_to(to, at_most(at_least(v, least), most), rest);
+    }
+  }
+}
+
+HEADRACE_TARGET void finish_tile(const Finish& of, float* const* rows, int64_t count, int64_t column, int64_t columns) {
+  if (of.added == nullptr) {
+    finish_rows<false>(of, rows, count, column, columns);
+  } else {
+    finish_rows<true>(of, rows, count, column, columns);
+  }
+}
+
 // -- the tile --------------------------------------------------------------------------------------------------
 
 // What will be needed after the tile and is fetched from memory while it is computed.
@@ -63,12 +98,13 @@ struct Ahead {
 };
 
 using Tile = void (*)(int64_t deep, const float* left, const float* right, int64_t stride, float* const* rows,
-                      int64_t column, int64_t columns, bool add, const Ahead& ahead);
+                      int64_t column, int64_t columns, bool add, const Ahead& ahead, const Finish* finish);
 
-// Computes a tile of MR rows and NV registers of columns, of which `columns` numbers are written.
-template <int MR, int NV, bool kTurned>
+// Computes a tile of MR rows and NV registers of columns, of which `columns` numbers are written; with kFinished as
+// `finish` says.
+template <int MR, int NV, bool kTurned, bool kFinished>
 HEADRACE_TARGET void tile(int64_t deep, const float* left, const float* right, int64_t stride, float* const* rows,
-                          int64_t column, int64_t columns, bool add, const Ahead& ahead) {
+                          int64_t column, int64_t columns, bool add, const Ahead& ahead, const Finish* finish) {
   constexpr int64_t kRowStep = kTurned ? 1 : kRowStride, kDeepStep = kTurned ? kTurnedStride : 1;
   V sums[MR][NV];
 #pragma GCC unroll 16
@@ -103,6 +139,32 @@ HEADRACE_TARGET void tile(int64_t deep, const float* left, const float* right, i
     left += kDeepStep;
     right += stride;
   }
+  if (kFinished) {
+    const float one = 1.0f, zero = -0.0f;
+    const V least = spread(&finish->least), most = spread(&finish->most);
+#pragma GCC unroll 2
+    for (int j = 0; j < NV; ++j) {
+      const int64_t n = column + j * kLanes, rest = columns - j * kLanes;
+      if (rest <= 0) continue;
+      if (add) {
+#pragma GCC unroll 16
+        for (int i = 0; i < MR; ++i) sums[i][j] = load_up_to(rows[i] + n, rest) + sums[i][j];
+      }
+      const V factor = finish->factor == nullptr ? spread(&one) : load_up_to(finish->factor + n, rest);
+      const V bias = finish->bias == nullptr ? spread(&zero) : load_up_to(finish->bias + n, rest);
+#pragma GCC unroll 16
+      for (int i = 0; i < MR; ++i) sums[i][j] = multiply_add(sums[i][j], factor, bias);
+      if (finish->added != nullptr) {
+#pragma GCC unroll 16
+        for (int i = 0; i < MR; ++i) {
+          sums[i][j] += load_up_to(finish->added + (rows[i] + n - finish->result), rest);
+        }
+      }
+#pragma GCC unroll 16
+      for (int i = 0; i < MR; ++i) sums[i][j] = at_most(at_least(sums[i][j], least), most);
+    }
+    add = false;
+  }
   if (columns == NV * kLanes) {
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i) {
@@ -129,19 +191,21 @@ HEADRACE_TARGET void tile(int64_t deep, const float* left, const float* right, i
   }
 }
 
-template <int NV, bool kTurned, int... MR>
+template <int NV, bool kTurned, bool kFinished, int... MR>
 constexpr void fill(Tile* tiles, std::integer_sequence<int, MR...>) {
-  ((tiles[MR] = tile<MR + 1, NV, kTurned>), ...);
+  ((tiles[MR] = tile<MR + 1, NV, kTurned, kFinished>), ...);
 }
 
 struct Tiles {
-  Tile of[2][2][kRows];  // packed by rows or turned; one register of columns or two; rows - 1
+  Tile of[3][2][kRows];  // packed by rows, turned, or by rows and finished; one register of columns or two; rows - 1
   constexpr Tiles() : of() {
     using Rows = std::make_integer_sequence<int, kRows>;
-    fill<1, false>(of[0][0], Rows());
-    fill<2, false>(of[0][1], Rows());
-    fill<1, true>(of[1][0], Rows());
-    fill<2, true>(of[1][1], Rows());
+    fill<1, false, false>(of[0][0], Rows());
+    fill<2, false, false>(of[0][1], Rows());
+    fill<1, true, false>(of[1][0], Rows());
+    fill<2, true, false>(of[1][1], Rows());
+    fill<1, false, true>(of[2][0], Rows());
+    fill<2, false, true>(of[2][1], Rows());
   }
 };
 constexpr Tiles kTiles;
@@ -472,7 +536,8 @@ inline bool is_turned(const Left& left) { return left.kind == Left::kColumns || 
 // Some columns of a part, and some terms of its sums.
 struct Block {
   int64_t n, wide, k, deep;
-  bool add, direct;  // to what is there already; whether the right operand is read where it lies
+  bool add, last;  // to what is there already; whether nothing will be added
+  bool direct;     // whether the right operand is read where it lies
 };
 
 // The rows of a tile; all are of one region.
@@ -577,11 +642,12 @@ HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& 
                               int64_t group, int64_t next, int64_t next_k, float* right, float* left) {
   const int64_t n = block.n, k = block.k, deep = block.deep;
   const bool turned = is_turned(of.left);
+  const Finish* finish = of.is_finished && block.last && part.partial == nullptr ? &of.finish : nullptr;
   Terms terms[kMostTerms];
   int64_t count = terms_of(of, panels[0].first, k, deep, terms);
   if (count == 0) {
-    if (block.add) return;
-    terms[count++] = {k, 0};  // nothing is added up: all is zero
+    if (block.add && finish == nullptr) return;
+    terms[count++] = {k, 0};  // nothing is added up
   }
   float* rows[kPanels][kRows];
   for (int64_t g = 0; g < group; ++g) {
@@ -616,12 +682,15 @@ HEADRACE_TARGET void multiply(const Product& of, const Part& part, const Block& 
       }
     }
     for (int64_t g = 0; g < group; ++g) {
-      const Tile tile = kTiles.of[turned][vectors - 1][panels[g].count - 1];
+      const auto& tiles = kTiles.of;
       for (int64_t t = 0; t < count; ++t) {
         const int64_t skipped = terms[t].k - k;
-        tile(terms[t].deep, left + g * kPanel + skipped * (turned ? kTurnedStride : 1), from + skipped * stride, stride, rows[g], n + j,
-             columns, block.add || t > 0, ahead);
+        const int kind = turned ? 1 : finish != nullptr && t + 1 == count ? 2 : 0;
+        tiles[kind][vectors - 1][panels[g].count - 1](
+            terms[t].deep, left + g * kPanel + skipped * (turned ? kTurnedStride : 1), from + skipped * stride, stride, rows[g],
+            n + j, columns, block.add || t > 0, ahead, finish);
       }
+      if (turned && finish != nullptr) finish_tile(*finish, rows[g], panels[g].count, n + j, columns);
     }
     from += deep * stride;
   }
@@ -645,7 +714,7 @@ HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch
   const auto block_of = [&](int64_t n, int64_t step) {
     const int64_t k = part.k0 + step * most_deep;
     return Block{n, part.n1 - n < most_wide ? part.n1 - n : most_wide,     k,
-                 part.k1 - k < most_deep ? part.k1 - k : most_deep, step > 0, direct};
+                 part.k1 - k < most_deep ? part.k1 - k : most_deep, step > 0, step + 1 == steps, direct};
   };
   // Panels that are computed together; returns the row behind them.
   const auto gather = [&](int64_t row, Panel* panels, int64_t& group) {
@@ -693,17 +762,13 @@ HEADRACE_TARGET void add_parts(const Part* parts, int64_t count, const Product& 
   for (int64_t i = m0; i < m1; ++i) {
     float* to;
     rows_of(of, whole, i, 1, &to);
-    int64_t n = 0;
-    for (; n + kLanes <= of.n; n += kLanes) {
-      V sum = load(parts[0].partial + i * of.n + n);
-      for (int64_t p = 1; p < count; ++p) sum += load(parts[p].partial + i * of.n + n);
-      store(to + n, sum);
+    for (int64_t n = 0; n < of.n; n += kLanes) {
+      const int64_t rest = of.n - n;
+      V sum = load_up_to(parts[0].partial + i * of.n + n, rest);
+      for (int64_t p = 1; p < count; ++p) sum += load_up_to(parts[p].partial + i * of.n + n, rest);
+      store_up_to(to + n, sum, rest);
     }
-    for (; n < of.n; ++n) {
-      float sum = parts[0].partial[i * of.n + n];
-      for (int64_t p = 1; p < count; ++p) sum += parts[p].partial[i * of.n + n];
-      to[n] = sum;
-    }
+    if (of.is_finished) finish_tile(of.finish, &to, 1, 0, of.n);
   }
 }
 

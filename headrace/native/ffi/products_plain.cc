@@ -26,6 +26,9 @@ HEADRACE_INLINE V load(const float* p) { return load_some(p, kLanes); }
 HEADRACE_INLINE void store(float* p, V v) { store_some(p, v, kLanes); }
 HEADRACE_INLINE V spread(const float* p) { return V{} + *p; }
 HEADRACE_INLINE V multiply_add(V a, V b, V c) { return a * b + c; }
+// The greater, and the smaller, of a number and a bound; NaN stays.
+HEADRACE_INLINE V at_least(V v, V bound) { return v < bound ? bound : v; }
+HEADRACE_INLINE V at_most(V v, V bound) { return v > bound ? bound : v; }
 HEADRACE_INLINE void prefetch(const float* p) { __builtin_prefetch(p); }
 
 // Writes the transpose of `high` rows of `wide` numbers, each at most 4; beyond `high` the columns are zero.

@@ -52,7 +52,7 @@ HEADRACE_EXPORT int64_t headrace_host_convolution(int64_t which, const int64_t* 
   }
   if (!of.is_sound()) return 2;
   return run(threads, [&](headrace::Work& work) {
-    if (which == 0) of.forward(a, b, out, work);
+    if (which == 0) of.forward(a, b, out, nullptr, work);
     if (which == 1) of.input_gradient(a, b, out, work);
     if (which == 2) of.filter_gradient(a, b, out, work);
   });

@@ -9,7 +9,7 @@ import numpy as np
 from headrace import shapes
 from headrace.errors import InternalError, InvalidArgumentError
 from headrace.lazy import jax, jnp
-from headrace.native import batch_norm
+from headrace.native import batch_norm, finish
 from headrace.opdef import op
 from headrace.ops.math import binary_gradients as gradients
 
@@ -118,7 +118,8 @@ def add(x: Any, y: Any) -> Any:
 
 
 def add_lower(x: Any, y: Any) -> Any:
-    return batch_norm.added(x + y, x, y)
+    found = finish.added(x, y)
+    return batch_norm.added(x + y, x, y) if found is None else found
 
 
 def truncated_quotient(x: Any, y: Any) -> Any:

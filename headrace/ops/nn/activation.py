@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace.export import export
 from headrace.lazy import jnp
-from headrace.native import batch_norm
+from headrace.native import batch_norm, finish
 from headrace.opdef import family, op, raw
 from headrace.ops.nn.names import public
 from headrace.shapes import merge, unchanged
@@ -47,13 +47,18 @@ def _like(xp, value, x):
     return xp.asarray(value, x.dtype)
 
 
+def _rectified(x, six=False):
+    found = finish.rectified(x, six)
+    return batch_norm.rectified(x, six) if found is None else found
+
+
 def _relu(xp, x):
-    found = None if xp is np else batch_norm.rectified(x)
+    found = None if xp is np else _rectified(x)
     return xp.maximum(x, _like(xp, 0, x)) if found is None else found
 
 
 def _relu6(xp, x):
-    found = None if xp is np else batch_norm.rectified(x, six=True)
+    found = None if xp is np else _rectified(x, six=True)
     if found is not None:
         return found
     return xp.minimum(xp.maximum(x, _like(xp, 0, x)), _like(xp, 6, x))

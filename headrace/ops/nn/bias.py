@@ -7,6 +7,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.export import export
 from headrace.lazy import jnp
+from headrace.native import finish
 from headrace.opdef import convert_to_tensor, op, raw
 from headrace.ops.nn.names import public
 from headrace.shapes import merge_dim, to_text, with_rank, with_rank_at_least
@@ -59,7 +60,8 @@ def bias_add_host(value, bias, *, data_format):
 
 @BiasAdd.lower
 def bias_add_lower(value, bias, *, data_format):
-    return _bias_add(jnp, value, bias, data_format)
+    found = finish.biased(value, bias) if channel_axis(value.ndim, data_format) == value.ndim - 1 else None
+    return _bias_add(jnp, value, bias, data_format) if found is None else found
 
 
 @BiasAdd.grad
