@@ -121,4 +121,4 @@ def rectified(x: Any, six: bool = False) -> Any:
 
 
 def _is_vector(v: Any, x: Any) -> bool:
-    return v.dtype == x.dtype and v.shape == x.shape[-1:]
+    return bool(v.dtype == x.dtype and v.shape == x.shape[-1:])
