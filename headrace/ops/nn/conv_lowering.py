@@ -118,8 +118,8 @@ class Convolution:
 
     @property
     def _is_thin(self) -> bool:
-        """Whether so few numbers of so few channels make a sum that XLA is as quick: gathering them takes the time."""
-        return self.filter_shape[-2] < 8 and math.prod(self.filter_shape[:-1]) < 256
+        """Whether sums have so few terms that XLA is as quick: gathering them takes the time."""
+        return self.filter_shape[-2] < 8 and math.prod(self.filter_shape[:-1]) < 27  # 3x3, three channels
 
     def _is_native(self, x: Any) -> bool:
         channels = self.input_shape[channel_axis(self.layout)]
