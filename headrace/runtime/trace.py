@@ -29,6 +29,8 @@ from headrace.runtime.summed_products import of_factors
 
 # A value no larger than this stays static while tracing; larger ones become arguments or computed values.
 STATIC_ELEMENTS = 4096
+# Operands that say where a rule's part of another begins, which in a loop may be elsewhere each time.
+_PLACES = ("begin", "end")
 
 
 def can_lower(op: Operation) -> bool:
@@ -96,6 +98,7 @@ class Trace:
         # Sums of products whose products are left out -> the factors.
         self.sums: dict[Operation, Any] = {}
         self._uses: Counter[Tensor] = Counter()
+        self.is_loop = False  # whether it is the trace of what a loop does
 
     def random(self, op: Operation, blocks: int) -> tuple[Any, Any]:
         before = self.consumed.get(op, 0)
@@ -113,6 +116,7 @@ class Trace:
         sub.consumed = consumed
         sub.stop = self.stop
         sub.facts = self.facts
+        sub.is_loop = self.is_loop
         return sub
 
     def random_ops_of(self, function: Function) -> list[Operation]:
@@ -168,6 +172,7 @@ class Trace:
         for arg, n in zip(plan.signature.inputs, plan.sizes(plan.signature.inputs, op.attrs), strict=True):
             static = arg.name in rule.static
             bounded = room and arg.name == rule.options.get("bounded")
+            moves = self.is_loop and static and "moves" in rule.options and rule.options["moves"](op)
             for t in inputs[i : i + (1 if n is None else n)]:
                 v = env[t]
                 if isinstance(v, VariableState) and t._dtype.is_ref and not arg.is_ref and not untouched:
@@ -179,7 +184,7 @@ class Trace:
                 if type(v) is not np.ndarray:
                     if not isinstance(v, VariableState):
                         all_static = False
-                        if static and not bounded:
+                        if static and not bounded and not (moves and arg.name in _PLACES):
                             raise NeedStatic(t, op)
                     else:
                         all_static = False

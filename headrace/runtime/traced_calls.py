@@ -97,6 +97,7 @@ class Body:
     ) -> tuple[list[Any], dict[Any, Any], dict[Operation, Any], Any]:
         """Returns the outputs, all variables' values afterwards, streams' progress, and whether all checks hold."""
         sub = self.trace.sub(dict(values), dict(consumed))
+        sub.is_loop |= self.op.type in ("While", "StatelessWhile")
         try:
             outputs = inline(sub, self.function, operands)
         except NeedStatic as need:

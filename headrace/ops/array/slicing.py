@@ -24,12 +24,14 @@ class Plan:
       index: For each of the input's dimensions a range (begin, end, stride), all in bounds.
       processed: The shape after slicing and before dimensions come and go; None for what is not known.
       final: The result's shape; None for what is not known.
+      entries: For each of the input's dimensions which range of the specification is its, None if it is taken whole.
       strides_of_axes: True where a stride is not 1.
     """
 
     index: list[tuple[int, int, int]]
     processed: list[int | None]
     final: list[int | None]
+    entries: list[int | None]
 
 
 def _bit(mask: int, i: int) -> bool:
@@ -81,6 +83,7 @@ def plan(
         n += 1
     # For each dimension of the input: (begin, end, stride, begin left out, end left out, shrink).
     dense: list[tuple[Any, Any, int, bool, bool, bool]] = []
+    ranges: list[int | None] = []
     layout: list[int] = []  # the result's dimensions: a dense index, or -1 for a new one
     for i in entries:
         if _bit(ellipsis_mask, i):
@@ -88,6 +91,7 @@ def plan(
             while len(dense) < stop:
                 layout.append(len(dense))
                 dense.append((0, 0, 1, True, True, False))
+                ranges.append(None)
         elif _bit(new_axis_mask, i):
             layout.append(-1)
         else:
@@ -96,6 +100,7 @@ def plan(
             shrink = _bit(shrink_axis_mask, i)
             if not shrink:
                 layout.append(len(dense))
+            ranges.append(i)
             dense.append(
                 (
                     None if begin is None else int(begin[i]),
@@ -113,7 +118,7 @@ def plan(
         processed.append(interval)
         index.append(place)
     final = [1 if axis < 0 else processed[axis] for axis in layout]
-    return Plan(index, processed, final)
+    return Plan(index, processed, final, ranges)
 
 
 def _range(

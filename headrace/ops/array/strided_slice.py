@@ -89,8 +89,96 @@ def strided_slice_host(input, begin, end, strides, **masks):
     return input[index].reshape(final)
 
 
-@StridedSlice.lower(static="begin end strides")
-def strided_slice_lower(input, begin, end, strides, **masks):
+_PLACE, _RANGE = "place", "range"
+
+
+def _layout(op):
+    """Returns what each range of a slice takes: where it begins and ends, or that it is a place or range not known."""
+    strides = constant_value(op.inputs[3])
+    if strides is None or strides.ndim != 1 or (strides != 1).any():
+        return None
+    masks = _masks(op)
+    out = []
+    for i in range(len(strides)):
+        if _is_whole(masks, i):
+            out.append((0, 0))
+            continue
+        if masks["shrink_axis_mask"] >> i & 1:
+            out.append(_PLACE)
+            continue
+        known = [
+            0 if masks[f"{name}_mask"] >> i & 1 else _element(t, i)
+            for name, t in zip(("begin", "end"), op.inputs[1:3], strict=True)
+        ]
+        out.append(_RANGE if None in known else tuple(known))
+    return out
+
+
+def _is_whole(masks, i):
+    """Whether a range is the ellipsis or a new dimension."""
+    return bool((masks["ellipsis_mask"] | masks["new_axis_mask"]) >> i & 1)
+
+
+def _element(vector, i):
+    """Returns an element of a vector, None if it isn't known."""
+    value = constant_value(vector)
+    if value is None and vector.op.type == "Pack" and i < len(vector.op.inputs):
+        value = constant_value(vector.op.inputs[i])
+        return None if value is None or value.ndim else int(value)
+    return None if value is None or value.ndim != 1 or i >= len(value) else int(value[i])
+
+
+def _has_known_shape(op):
+    """Whether it is known how much a slice takes, if not from where."""
+    layout = _layout(op)
+    return layout is not None and _RANGE not in layout
+
+
+def _has_strides_of_one(op):
+    return _layout(op) is not None
+
+
+def _moving(ctx, dims, begin, taken=None):
+    """Returns the plan of a slice at places that only the step tells, and where it begins along each dimension.
+
+    Args:
+      ctx: The rule's.
+      dims: The shape of what is sliced.
+      begin: Where each range begins.
+      taken: The slice's shape, from which the lengths of ranges follow that aren't known otherwise.
+    """
+    layout, masks = _layout(ctx.op), _masks(ctx.op)
+    real = sum(not _is_whole(masks, i) for i in range(len(layout)))
+    spec, axis = [], 0  # of the result
+    for i, what in enumerate(layout):
+        spec.append((0, 1) if what is _PLACE else (0, taken[axis]) if what is _RANGE else what)
+        if masks["ellipsis_mask"] >> i & 1:
+            axis += len(dims) - real
+        elif what is not _PLACE:
+            axis += 1
+    first, last = np.array(spec, np.int64).reshape(-1, 2).T
+    plan = planned(dims, first, last, np.ones_like(first), masks)
+    starts = []
+    for axis, (size, entry, place) in enumerate(zip(dims, plan.entries, plan.index, strict=True)):
+        at = place[0]
+        if entry is not None and layout[entry] in (_PLACE, _RANGE):
+            at = jnp.asarray(begin[entry])
+            at = jnp.where(at < 0, at + size, at)
+            if layout[entry] is _PLACE:
+                ctx.check((at >= 0) & (at < size), f"slice index of dimension {axis} out of bounds")
+            elif masks["begin_mask"] >> entry & 1:
+                at = 0
+            else:
+                at = jnp.clip(at, 0, size)
+        starts.append(jnp.asarray(at, np.int64))
+    return plan, starts
+
+
+@StridedSlice.lower(static="begin end strides", moves=_has_known_shape)
+def strided_slice_lower(input, begin, end, strides, *, ctx, **masks):
+    if type(begin) is not np.ndarray or type(end) is not np.ndarray:
+        plan, starts = _moving(ctx, input.shape, begin)
+        return jnp.reshape(lax.dynamic_slice(input, starts, plan.processed), plan.final)
     plan = planned(input.shape, begin, end, strides, masks)
     return jnp.reshape(input[slicing.slices(plan.index)], plan.final)
 
@@ -188,9 +276,14 @@ def strided_slice_grad_host(shape, begin, end, strides, dy, **masks):
     return out
 
 
-@StridedSliceGrad.lower(static="shape begin end strides")
-def strided_slice_grad_lower(shape, begin, end, strides, dy, **masks):
+@StridedSliceGrad.lower(static="shape begin end strides", moves=_has_strides_of_one)
+def strided_slice_grad_lower(shape, begin, end, strides, dy, *, ctx, **masks):
     dims = tuple(int(d) for d in shape)
+    if type(begin) is not np.ndarray or type(end) is not np.ndarray:
+        plan, starts = _moving(ctx, dims, begin, dy.shape)
+        _check_dy(dy, plan)
+        zeros = jnp.zeros(dims, dy.dtype)
+        return lax.dynamic_update_slice(zeros, jnp.reshape(dy, plan.processed), starts)
     plan = planned(dims, begin, end, strides, masks)
     _check_dy(dy, plan)
     dy = jnp.reshape(dy, plan.processed)
