@@ -143,7 +143,12 @@ class ArrayLog:
 def log_of(given: Any, facts: ArrayFacts) -> ArrayLog:
     """Returns the log of a list, which begins where the list comes from a compiled step: that keeps none."""
     if given.log is None:
-        given.log = ArrayLog(facts)
+        given.log = log = ArrayLog(facts)
+        if facts.is_uniform:
+            # What was written there tells of which shape those are that were not.
+            first = next((item for item in given.items if item is not None), None)
+            if first is not None:
+                log.shape = shapes.merge(log.shape, tuple(first.shape))
     found: ArrayLog = given.log
     return found
 

@@ -25,6 +25,7 @@ BACKGROUND = ("auto", "on", "off")
 
 _NAME = "headrace"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_MAY_BE_EMPTY = ("cache_dir", "optimize")  # which says something; other variables are then as if not set
 _OPTIONS = ("tier", "compile_after", "background", "cache_dir", "cache_size", "optimize")
 
 _lock = threading.Lock()
@@ -73,7 +74,7 @@ def policies_of(config: Any = None) -> Policies:
     environment = os.environ
     for option in _OPTIONS:
         value = environment.get(f"HEADRACE_{option.upper()}")
-        if value is not None:
+        if value or (value is not None and option in _MAY_BE_EMPTY):
             given[option] = value
     if "cache_dir" not in given:
         given["cache_dir"] = compile_cache.default_folder()

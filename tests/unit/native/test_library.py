@@ -1,12 +1,17 @@
 """The native library is optional: it can be turned off, be missing, broken, or of another version."""
 
+import gc
 import subprocess
 import sys
+import threading
+import weakref
 
 import numpy as np
 import pytest
 
+import headrace as tf
 from headrace import native
+from headrace.runtime.policies import with_policies
 
 PROGRAM = """
 import sys
@@ -77,3 +82,39 @@ def test_threads_are_at_least_one(monkeypatch):
     native.use_threads(0)
     assert native.threads() == 1
     assert np.isscalar(native.threads())
+
+
+def test_an_array_stays_where_it_is_for_as_long_as_its_address():
+    array = np.arange(5)
+    held = weakref.ref(array)
+    address = native.address(array)
+    del array
+    gc.collect()
+    assert held() is not None
+    del address
+    gc.collect()
+    assert held() is None
+
+
+def test_threads_that_convolve_other_batches_at_the_same_time_get_their_own_results(needs_products):
+    rng = np.random.RandomState(0)
+    x = rng.randn(6, 8, 8, 3).astype(np.float32)
+    with tf.Graph().as_default():
+        seen = tf.placeholder(tf.float32, [None, 8, 8, 3])
+        y = tf.nn.conv2d(seen, rng.randn(3, 3, 3, 32).astype(np.float32), [1, 1, 1, 1], "SAME")
+        with tf.Session(config=with_policies(tier="interpret")) as sess:
+            expected = sess.run(y, {seen: x})
+            wrong = []
+
+            def call(j):
+                for i in range(40):
+                    n = 1 + (i + j) % 6
+                    if not np.allclose(sess.run(y, {seen: x[:n]}), expected[:n], rtol=1e-4, atol=1e-4):
+                        wrong.append((i, n))
+
+            threads = [threading.Thread(target=call, args=(j,)) for j in range(12)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+    assert not wrong

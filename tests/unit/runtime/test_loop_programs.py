@@ -245,6 +245,22 @@ def test_dynamic_rnn_over_many_lengths_makes_few_programs(monkeypatch):
                 np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
 
 
+def test_elements_that_a_compiled_loop_left_unwritten_have_the_shape_of_the_others(monkeypatch):
+    x, lengths = tf.placeholder(tf.float32, [None, None, 6]), tf.placeholder(tf.int32, [None])
+    cell = tf.nn.rnn_cell.LSTMCell(4)
+    outputs, _ = tf.nn.dynamic_rnn(cell, x, sequence_length=lengths, dtype=tf.float32)
+    feeds = [{x: np.ones((3, t, 6)), lengths: [t - 2, 2, 1]} for t in (5, 6, 5, 7)]
+    monkeypatch.setattr(functions, "_WORTH_COMPILING_S", 0.0)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for feed in feeds:
+            found = sess.run(outputs, feed)
+            assert found.shape == (3, feed[x].shape[1], 4)
+            for row, n in zip(found, feed[lengths], strict=True):
+                assert np.all(row[:n] != 0) and np.all(row[n:] == 0)
+        assert any(p._programs for p in _loop_programs(sess))
+
+
 def test_a_list_that_becomes_full_in_a_loop_is_refused(monkeypatch):
     monkeypatch.setattr(functions, "_WORTH_COMPILING_S", 0.0)
     raw = tf.raw_ops
