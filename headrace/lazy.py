@@ -41,6 +41,19 @@ _jax_lock = threading.RLock()
 _waiting: list[Callable[[Any], None]] = []
 
 
+lost_threads = (
+    False  # whether this process is a copy of one that had started XLA's threads, which stayed there
+)
+
+
+def _note_fork() -> None:
+    """Sees, in a forked child, whether there is anybody left to run a compiled step."""
+    global lost_threads
+    from jax._src import xla_bridge
+
+    lost_threads = bool(xla_bridge.backends_are_initialized())
+
+
 def _set_up_jax() -> None:
     global _jax_ready
     # A thread that comes second must not go on before the first has set up what numbers are.
@@ -50,6 +63,7 @@ def _set_up_jax() -> None:
         module = _import_jax()
         module.config.update("jax_enable_x64", True)
         _jax_ready = True
+        os.register_at_fork(after_in_child=_note_fork)
         for function in _waiting:
             function(module)
         _waiting.clear()

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import errors, native
+from headrace import errors, lazy, native
 from headrace.dtypes import resource
 from headrace.graph import Operation, Tensor
 from headrace.lazy import has_jax
@@ -316,6 +316,8 @@ class Plan:
         """
         self._shapes = None
         if self.tier == "interpret" or self.only_interpret or not self.has_cluster_ops:
+            return ""
+        if lazy.lost_threads:
             return ""
         if step.deadline is not None and self._has_calls:
             return ""  # a compiled loop can't be stopped

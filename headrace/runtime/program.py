@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace import errors
+from headrace import errors, lazy
 from headrace.graph import Tensor
 from headrace.lazy import has_jax, jax, jnp, return_memory
 from headrace.resources.stacked_list import StackedList
@@ -411,6 +411,13 @@ class Program:
     # -- running -----------------------------------------------------------------------------------------------
     def run(self, step: Step, inputs: dict[Tensor, Any]) -> dict[Tensor, Any]:
         """Runs the program; see `Cluster.run`."""
+        if lazy.lost_threads:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                "This process was forked from one that had run compiled steps, and XLA's threads stayed there. Start "
+                'it with multiprocessing\'s "spawn" method, or before the first step.',
+            )
         state = step.state
         arrays = [inputs[t] for t in self.dynamic]
         for i in self._large:
