@@ -33,6 +33,7 @@ def check(got, want):
         np.testing.assert_allclose(plain(got), want, rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Converting sparse IndexedSlices")  # as in TensorFlow
 @pytest.mark.parametrize("name", control_flow_programs.PROGRAMS)
 def test_exported_programs(name):
     with tf.Graph().as_default() as graph:
