@@ -1,8 +1,11 @@
 """What tests share."""
 
 import os
+import re
 
 import pytest
+
+from headrace import native
 
 # Tests see what a step does, not what an earlier run of them left; tests of the cache and of the compiling thread ask
 # for them.
@@ -33,3 +36,33 @@ def functional_control_flow():
     tf.enable_control_flow_v2()
     yield
     tf.disable_control_flow_v2()
+
+
+# Why a machine may be without the native library. That it is there but can't be used, or could not be compiled by the
+# compiler that there is, is a failure.
+TRUE_REASONS = {
+    "no C++ compiler was found",
+    "HEADRACE_NATIVE was 0",
+    "turned off by HEADRACE_NATIVE=0",
+    "the default device is no CPU",
+}
+
+
+@pytest.fixture
+def missing_library():
+    """Returns a function that skips a test for a true reason why there is no library, and fails it without one."""
+
+    def missing():
+        said = native.describe()
+        if TRUE_REASONS.issuperset(re.search(r"\((.*)\)", said)[1].split("; ")):
+            pytest.skip(f"native kernels: {said}")
+        pytest.fail(f"the native library ought to be there: {said}")
+
+    return missing
+
+
+@pytest.fixture
+def needs_library(missing_library):
+    """Skips a test where there can't be a library."""
+    if native.library() is None:
+        missing_library()

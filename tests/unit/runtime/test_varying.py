@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.native import library
 from headrace.runtime import varying
 from headrace.runtime.cluster import Cluster
 
@@ -146,8 +145,7 @@ def test_a_table_that_the_host_changes_stays_where_it_is(resource, monkeypatch):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.skipif(library() is None, reason="without the native library a cluster is quicker at them")
-def test_updates_of_distinct_rows_are_never_compiled(monkeypatch):
+def test_updates_of_distinct_rows_are_never_compiled(monkeypatch, needs_library):
     monkeypatch.setattr(varying, "_STEPS", 1000)  # nothing is learned from steps
     _, _, plan = _run(6)
     compiled = {op.type for s in plan._stages if isinstance(s, Cluster) for op in s.ops}
