@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 
 import pytest
 
@@ -11,6 +12,10 @@ from headrace import native
 # for them.
 os.environ["HEADRACE_CACHE_DIR"] = ""
 os.environ["HEADRACE_BACKGROUND"] = "off"
+
+# A shell has what it starts in the background ignore Ctrl-C, which some tests press.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TIERS = ("auto", "interpret", "compile")
 

@@ -19,6 +19,7 @@ LAYERS = (
     ("dtypes",),
     ("shapes", "tensor_shape"),
     ("lazy",),
+    ("ending",),
     ("native",),
     ("blas",),
     ("platform",),

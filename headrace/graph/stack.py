@@ -35,8 +35,10 @@ class DefaultStack(threading.local):
                     raise AssertionError(f"Nesting violated for default stack of {type(item)} objects")
                 if self.items:
                     self.items.pop()
-            elif item in self.items:
-                self.items.remove(item)
+            else:  # the innermost of the blocks for it
+                last = next((i for i in reversed(range(len(self.items))) if self.items[i] is item), None)
+                if last is not None:
+                    del self.items[last]
 
 
 class GraphStack(DefaultStack):

@@ -10,6 +10,7 @@ from headrace.lazy import jax
 
 TARGETS = (
     "headrace_gather_rows",
+    "headrace_go_on",
     "headrace_max_pool_gradient",
     "headrace_philox_blocks",
     "headrace_product",

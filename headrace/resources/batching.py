@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import errors, shapes
+from headrace import ending, errors, shapes
 from headrace.resources.queue import invalid
 from headrace.resources.waiting import Pending
 
@@ -164,7 +164,11 @@ class BatchQueue:
             rows = sum(task.size for task in tasks)
             padded = self.padded(rows)
             arrays = [joined(parts, padded - rows) for parts in zip(*[t.arrays for t in tasks], strict=True)]
-            results = [np.asarray(v) for v in tasks[-1].run(arrays)]
+            ending.enter()
+            try:
+                results = [np.asarray(v) for v in tasks[-1].run(arrays)]
+            finally:
+                ending.leave()
             for v in results:
                 if v.ndim == 0:
                     raise errors.FailedPreconditionError(None, None, "Batched output tensor has 0 dimensions")

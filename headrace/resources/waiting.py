@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace import errors
+from headrace import ending, errors
 
 TIMED_OUT = "Timed out waiting for notification"
 
@@ -120,7 +120,11 @@ def wait_for_any(requests: Sequence[Pending], closing: Closing, deadline: float 
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise errors.DeadlineExceededError(None, None, TIMED_OUT)
-            event.wait(left)
+            depth = ending.begin_waiting()
+            try:
+                event.wait(left)
+            finally:
+                ending.end_waiting(depth)
             event.clear()
     finally:
         closing.discard(event)

@@ -73,3 +73,14 @@ def without_last_result(closed: Any) -> Any:
     used = [True] * (len(jaxpr.outvars) - 1) + [False]
     rest, _ = jax_partial_eval.dce_jaxpr(jaxpr, used, instantiate=True)
     return jax_core.ClosedJaxpr(rest, closed.consts)
+
+
+def without_last_argument(closed: Any) -> Any:
+    """Returns a traced step without its last argument, which nothing in it uses."""
+    jaxpr = closed.jaxpr
+    names = jaxpr.debug_info.arg_names
+    rest = jaxpr.replace(
+        invars=jaxpr.invars[:-1],
+        debug_info=jaxpr.debug_info._replace(arg_names=names[:-1] if names is not None else None),
+    )
+    return jax_core.ClosedJaxpr(rest, closed.consts)

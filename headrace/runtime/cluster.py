@@ -69,6 +69,7 @@ class Cluster:
         self._changing = [t for t in inputs if t in fed or t._op.type != "Const"]
         self._variants = [t for t in inputs if t._dtype.name == "variant"]
         self.always_static = False
+        self.stops = False  # whether its loops must end when a step's time is up
         self.step_s: float | None = None  # how long a step took that interpreted it, if one did
         self.jobs: dict[Any, background.Job] = {}  # programs that are being made in the background
         self._fingerprint: str | None = None
@@ -113,7 +114,7 @@ class Cluster:
 
     def facts(self) -> dict[Any, Any]:
         """Returns what a trace is told beforehand."""
-        return {}
+        return {"stops": True} if self.stops else {}
 
     def worth_compiling(self, key: Any, varied: bool = False) -> bool:
         """Says whether inputs of a signature have a program or have cost enough to get one.

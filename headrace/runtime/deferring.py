@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import errors
+from headrace import ending, errors
 from headrace.graph import Operation
 from headrace.graph.func_graph import Function
 from headrace.opdef.functions import called_functions
@@ -58,6 +58,7 @@ def run_beside(step: Step, op: Operation, call: Callable[[Step], list[Any]]) -> 
     pending = Pending(cancel)
 
     def work() -> None:
+        ending.enter()
         try:
             with np.errstate(all="ignore"):
                 result = call(part)
@@ -67,6 +68,8 @@ def run_beside(step: Step, op: Operation, call: Callable[[Step], list[Any]]) -> 
         else:
             if not pending.done:
                 pending.finish(result)
+        finally:
+            ending.leave()
 
     threading.Thread(target=work, name=f"headrace {op.name}", daemon=True).start()
     raise Deferred(op, pending)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import errors, lazy, native
+from headrace import ending, errors, lazy, native
 from headrace.dtypes import resource
 from headrace.graph import Operation, Tensor
 from headrace.lazy import has_jax
@@ -116,6 +116,7 @@ class Plan:
       targets: Operations that a run must run.
       feeds: Tensors whose values a run is given, in order.
       tier: `auto`, `interpret` or `compile`.
+      stops: Whether steps have a time in which they must be done: no compiled loop may keep them longer.
     """
 
     watch: Any = None
@@ -130,8 +131,10 @@ class Plan:
         targets: list[Operation],
         feeds: list[Tensor],
         tier: str = "auto",
+        stops: bool = False,
     ):
         self.state = state
+        self.stops = stops
         self.fetches = fetches
         self.targets = targets
         self.feeds = feeds
@@ -202,7 +205,7 @@ class Plan:
         self._varying: Varying | None = None  # what looks at the next steps, if they are to be looked at
         self._looks = 0
         self.only_interpret = ""
-        self._has_calls = any(can_call(op) for op in self._rest)
+        self.has_calls = any(can_call(op) for op in self._rest)
         self.has_cluster_ops = any(can_lower(op) for op in self._rest)
         self._waiting = frozenset(op for op in self._rest if can_wait(op))
         # The interpreter compiles a program of its own for each of these; beyond some number it is quicker to
@@ -237,7 +240,13 @@ class Plan:
         Raises:
           OpError: A node failed; the message names it.
         """
-        step = step or Step(self.state)
+        ending.enter()
+        try:
+            return self._run(feed_values, step or Step(self.state))
+        finally:
+            ending.leave()
+
+    def _run(self, feed_values: list[Any], step: Step) -> list[Any]:
         step.feeds = feed_values
         step.tier = self.tier
         step.defers = self._waiting
@@ -250,7 +259,9 @@ class Plan:
                 values = self._run_stages(step, feed_values, how)
             else:
                 values = self._interpret_timed(step, feed_values)
-        except BaseException:
+        except (errors.DeadlineExceededError, errors.CancelledError):
+            raise
+        except Exception:
             # Only the interpreter looks at all that may be wrong, so it goes on until a step has ended well.
             self._seen.pop(self._shapes, None)
             raise
@@ -269,12 +280,15 @@ class Plan:
             elif type(v) is NoValue:
                 raise errors.InvalidArgumentError(None, None, f"Retval[{len(out)}] does not have value")
             out.append(v)
-        return [_to_caller(v, t) for v, t in zip(out, self.fetches, strict=True)]
+        out = [_to_caller(v, t) for v, t in zip(out, self.fetches, strict=True)]
+        if step.deadline is not None and time.monotonic() > step.deadline:  # a compiled part took longer
+            raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
+        return out
 
     def unchanged(self) -> Plan:
         """Returns a plan whose nodes are all those of the graph, this one if it has not been rewritten."""
         return (
-            _AsWritten(self.state, self.fetches, self.targets, self.feeds, self.tier)
+            _AsWritten(self.state, self.fetches, self.targets, self.feeds, self.tier, self.stops)
             if self.rewritten
             else self
         )
@@ -319,8 +333,6 @@ class Plan:
             return ""
         if lazy.lost_threads:
             return ""
-        if step.deadline is not None and self._has_calls:
-            return ""  # a compiled loop can't be stopped
         if self._is_unchecked:
             self._is_unchecked = False
             return ""
@@ -544,6 +556,7 @@ class Plan:
             asked = used_outside.get(i, set())
             outputs = [t for op in part for t in op._outputs if t in wanted or t in asked]
             cluster = Cluster(part, inputs, outputs, self._fed, self._late)
+            cluster.stops = self.stops
             cluster.last_uses = last_uses
             cluster.forgets = [slot for op in part for slot in last_uses.get(op, ())]
             cluster.label = f"cluster_{sum(type(stage) is Cluster for stage in out)}"

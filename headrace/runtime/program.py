@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,13 +24,17 @@ from headrace.graph import Tensor
 from headrace.lazy import has_jax, jax, jnp, return_memory
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
-from headrace.runtime import compile_cache, host_checks
-from headrace.runtime.checks import cheap_checks, refuse_absurd_sizes, without_last_result
+from headrace.runtime import compile_cache, host_checks, stopping
+from headrace.runtime.checks import (
+    cheap_checks,
+    refuse_absurd_sizes,
+    without_last_argument,
+    without_last_result,
+)
 from headrace.runtime.computed_once import computed_once
 from headrace.runtime.context import Step
 from headrace.runtime.fingerprint import Indescribable, facts_of
 from headrace.runtime.functions import NeedHost, NeedStatic
-from headrace.runtime.interrupts import Interrupts
 from headrace.runtime.reuse import aligned
 from headrace.runtime.summed_products import in_nodes
 from headrace.runtime.trace import STATIC_ELEMENTS, Trace
@@ -291,14 +294,14 @@ class Program:
         self._need_jax()
         start = time.monotonic()
 
-        def traced(flat_arrays: Any, variables: Any, counters: Any) -> Any:
+        def traced(flat_arrays: Any, variables: Any, counters: Any, switch: Any) -> Any:
             env = dict(self._fixed)
             arrays = flat_arrays if form is None else jax.tree.unflatten(form, flat_arrays)
             env.update(zip(dynamic, arrays, strict=True))
             incoming = dict(zip(order, variables, strict=True))
             trace = Trace(env, dict(incoming), counters, cluster._slots)
             trace.late = cluster.late
-            trace.facts = cluster.facts()
+            trace.facts = {**cluster.facts(), "switch": switch}
             trace.stop = stop
             trace.sums, left_out = in_nodes(cluster.ops, cluster.outputs, cluster.late)
             trace.run([op for op in cluster.ops if op not in left_out], cluster.outputs)
@@ -347,19 +350,22 @@ class Program:
         variables = [v.aval() for v in self._variables]
         counters = [_form(s).aval() for s in self._counters()]
         # One trace says which variables are written; the program proper is the traced one with those donated.
-        closed = jax.make_jaxpr(traced)(arrays, variables, counters)
+        switch = jax.ShapeDtypeStruct((), np.int64)
+        closed = jax.make_jaxpr(traced)(arrays, variables, counters, switch)
+        if not self._is_endless:
+            closed = without_last_argument(closed)
         refuse_absurd_sizes(closed.jaxpr)
         # Memory can be reused only by a value of the same size.
         new = closed.out_avals[: len(self.written)]
         shapes = dict(zip(order, [v.shape for v in self._variables], strict=True))
         written = {s for s, v in zip(self.written, new, strict=True) if s in shapes and v.shape == shapes[s]}
         self.has_checks = bool(self.messages)
-        first = cheap_checks(closed) if self.has_checks and written else None
+        first = cheap_checks(closed) if self.has_checks and written and not self._is_endless else None
         if first is not None:
             self.has_checks = False
             closed = without_last_result(closed)
         self._share([] if self.has_checks or self._is_endless else [s for s in order if s in written])
-        avals = [*arrays, *variables, *counters]
+        avals = [*arrays, *variables, *counters, *([switch] if self._is_endless else [])]
         self._measure_bytes(sum(v.size * v.dtype.itemsize for v in closed.out_avals))
         donated = set(self.donated)
         donate = tuple(len(arrays) + i for i, s in enumerate(order) if s in donated)
@@ -440,8 +446,9 @@ class Program:
             elif self._checks is not None:
                 given = [*arrays, *variables, *counters]
                 self._refuse(self._checks(*[given[i] for i in self._checks_take])[0])
-            if self._is_endless:
-                out = self._interruptible(step, *arrays, *variables, *counters)
+            # What would be lost with a program that is given up, its variables' memory, keeps it from being so.
+            if self._is_endless or (step.deadline is not None and not self.donated):
+                out = stopping.run(self._function, step, [*arrays, *variables, *counters], self._is_endless)
             else:
                 out = self._function(*arrays, *variables, *counters)
             w = self._n_written
@@ -477,34 +484,6 @@ class Program:
                 form, [next(made) if k is None else arrays[k] for k in passed]
             )
         return values
-
-    def _interruptible(self, step: Step, *arguments: Any) -> Any:
-        """Runs the program so that the step can be given up: XLA itself does not listen while a loop runs on."""
-        result: list[Any] = []
-        failure: list[BaseException] = []
-        done = threading.Event()
-
-        def work() -> None:
-            try:
-                result.append(jax.block_until_ready(self._function(*arguments)))
-            except BaseException as e:
-                failure.append(e)
-            done.set()
-
-        threading.Thread(target=work, daemon=True, name="headrace-loop").start()
-        interrupts = Interrupts()
-        try:
-            interrupts.watch()
-            while not done.wait(0.05) and not interrupts.came:
-                if step.closing.is_set:
-                    raise errors.CancelledError(None, None, "Loop execution was cancelled.")
-                if step.deadline is not None and time.monotonic() > step.deadline:
-                    raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
-        finally:
-            interrupts.end()
-        if failure:
-            raise failure[0]
-        return result[0]
 
     def _refuse(self, oks: Any) -> None:
         oks = np.asarray(oks)

@@ -92,8 +92,9 @@ class Trace:
         self._slots = slots
         self.late: Late = {}
         self.stop: Callable[[], None] | None = None  # raises if what is traced is not wanted any more
-        # Shared with the traces of bodies. "endless": how long it runs isn't known, or very long; "room": how many
-        # elements lists of unknown length get room for; a loop: the most iterations that it will be run for.
+        # Shared with the traces of bodies. "endless": how long it runs isn't known, or very long; "switch": what tells
+        # such a program to stop; "stops": whether all loops must listen to that; "room": how many elements lists of
+        # unknown length get room for; a loop: the most iterations that it will be run for.
         self.facts: dict[Any, Any] = {}
         # Sums of products whose products are left out -> the factors.
         self.sums: dict[Operation, Any] = {}

@@ -19,7 +19,7 @@ from headrace.lazy import jax, jnp, lax
 from headrace.passes.access import effects
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
-from headrace.runtime import summed_products
+from headrace.runtime import stopping, summed_products
 from headrace.runtime.functions import NeedHost, NeedStatic
 from headrace.runtime.traced_calls import Body, inline, pass_checks_on, read_values
 from headrace.runtime.trip_count import TripCount, trip_count, unmoved
@@ -27,7 +27,7 @@ from headrace.runtime.trip_count import TripCount, trip_count, unmoved
 # A list of more elements than this is not given room before the loop has run.
 _MOST_ELEMENTS = 1 << 20
 # A loop of more iterations than this must hear Ctrl-C and deadlines, as an endless one must.
-_LONG = 1 << 24
+_LONG = 1 << 20
 
 
 def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequence[Any]) -> list[Any]:
@@ -44,8 +44,6 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     # A program of the loop's own is told how far it may go: the number itself is an operand there.
     room = trace.facts.get(op)
     bound = trips.most if room is None else room or None
-    if bound is None or bound > _LONG:
-        trace.facts["endless"] = True
     # Where it is only known how many iterations there may be, keeping the factors of as many would cost as much.
     is_open = not trips.is_exact and room is not None
     sums, shapes = _sums(trace, op, test.function, f, operands, bound if is_open or trips.is_exact else None)
@@ -124,7 +122,12 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
     count = [jnp.zeros((), np.int64)] if bound is None or sums else []
     kept = summed_products.rooms(shapes, bound or 0)
     carry = (start, [jnp.asarray(before[s]) for s in written], progress, jnp.asarray(True), count, kept)
-    carried, new, moved, ok, count, kept = lax.while_loop(go_on, step, carry)
+    if bound is None or bound > _LONG or trace.facts.get("stops"):
+        trace.facts["endless"] = True
+        carry = stopping.loop(go_on, step, carry, trace.facts["switch"])
+    else:
+        carry = lax.while_loop(go_on, step, carry)
+    carried, new, moved, ok, count, kept = carry
     if bound is None:
         trace.checks.append((count[0] < np.iinfo(np.int64).max, "an endless loop", errors.InternalError, op))
     for s, v in zip(written, new, strict=True):

@@ -116,26 +116,29 @@ class BaseSession:
                 "The Session graph is empty.  Add operations to the graph before calling run()."
             )
         pairs = feed_pairs(graph, feed_dict) if feed_dict else []
+        timeout = (options.timeout_in_ms if options is not None else 0) or self._timeout_ms
         if (
             type(fetches) is Tensor
             and fetches._op._graph is graph
             and not graph._unfetchable
             and fetches._op.type not in HANDLE_OPS
         ):
-            plan = self._plan((fetches,), (), tuple([t for t, _ in pairs]))
+            plan = self._plan((fetches,), (), tuple([t for t, _ in pairs]), timeout > 0)
             rebuild: Callable[[list[Any]], Any] = _first
         else:
             mapped = Fetches(graph, fetches, self)
-            plan = self._plan(tuple(mapped.tensors), tuple(mapped.targets), tuple([t for t, _ in pairs]))
+            feeds = tuple([t for t, _ in pairs])
+            plan = self._plan(tuple(mapped.tensors), tuple(mapped.targets), feeds, timeout > 0)
             rebuild = mapped.rebuild
         values = [v for _, v in pairs]
-        if options is None and run_metadata is None and not self._timeout_ms:
+        if options is None and run_metadata is None and not timeout:
             return rebuild(plan.run(values))
-        return rebuild(self._run_with_options(plan, values, options, run_metadata))
+        return rebuild(self._run_with_options(plan, values, timeout, options, run_metadata))
 
-    def _run_with_options(self, plan: Plan, values: list[Any], options: Any, run_metadata: Any) -> list[Any]:
+    def _run_with_options(
+        self, plan: Plan, values: list[Any], timeout: int, options: Any, run_metadata: Any
+    ) -> list[Any]:
         step = Step(self._state)
-        timeout = (options.timeout_in_ms if options is not None else 0) or self._timeout_ms
         if timeout:
             step.deadline = time.monotonic() + timeout / 1000.0
         if run_metadata is None:
@@ -143,21 +146,32 @@ class BaseSession:
         return fill_metadata(plan, values, step, options, run_metadata)
 
     def _plan(
-        self, fetches: tuple[Tensor, ...], targets: tuple[Operation, ...], feeds: tuple[Tensor, ...]
+        self,
+        fetches: tuple[Tensor, ...],
+        targets: tuple[Operation, ...],
+        feeds: tuple[Tensor, ...],
+        stops: bool,
     ) -> Plan:
+        """Returns the plan for some fetches; one of its own for steps that must stop in time, if it has loops."""
         if self._structure != self._graph._structure:
             with self._plan_lock:
                 self._plans = {}
                 self._structure = self._graph._structure
         key = (fetches, targets, feeds)
-        found = self._plans.get(key)
-        if found is None:
-            with self._plan_lock:
-                found = self._plans.get(key)
-                if found is None:
-                    made = Plan(self._state, list(fetches), list(targets), list(feeds), self._tier)
-                    check_devices(made.ops, self._soft_placement)
-                    found = self._plans[key] = made
+        found = self._plans.get(key) or self._made(key, False)
+        if stops and found.has_calls:
+            return self._plans.get((*key, stops)) or self._made(key, stops)
+        return found
+
+    def _made(self, key: tuple[Any, ...], stops: bool) -> Plan:
+        place = (*key, stops) if stops else key
+        with self._plan_lock:
+            found = self._plans.get(place)
+            if found is None:
+                fetches, targets, feeds = map(list, key)
+                made = Plan(self._state, fetches, targets, feeds, self._tier, stops)
+                check_devices(made.ops, self._soft_placement)
+                found = self._plans[place] = made
         return found
 
     def make_callable(
@@ -189,11 +203,12 @@ class BaseSession:
                 )
             if self._closed:
                 raise RuntimeError("Attempted to use a closed Session.")
-            plan = self._plan(tensors, targets, tuple(feeds))
+            timeout = (options.timeout_in_ms if options is not None else 0) or self._timeout_ms
+            plan = self._plan(tensors, targets, tuple(feeds), timeout > 0)
             values = [feed_value(graph, t, v) for t, v in zip(feeds, args, strict=True)]
-            if options is None and run_metadata is None:
+            if options is None and run_metadata is None and not timeout:
                 return mapped.rebuild(plan.run(values))
-            return mapped.rebuild(self._run_with_options(plan, values, options, run_metadata))
+            return mapped.rebuild(self._run_with_options(plan, values, timeout, options, run_metadata))
 
         if accept_options:
             return call

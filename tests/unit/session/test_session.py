@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.graph import stack
 from headrace.opdef import raw
 
 
@@ -239,6 +240,17 @@ def test_interactive_session():
     finally:
         sess.close()
     assert tf.get_default_session() is None
+
+
+def test_after_an_interactive_session_graphs_are_left_from_the_inside(monkeypatch):
+    monkeypatch.setattr(stack.graphs, "enforce_nesting", False)
+    outer, inner = tf.Graph(), tf.Graph()
+    with outer.as_default():
+        with inner.as_default():
+            with outer.as_default():
+                assert tf.get_default_graph() is outer
+            assert tf.get_default_graph() is inner
+        assert tf.get_default_graph() is outer
 
 
 def test_run_metadata_times_every_node():
