@@ -49,10 +49,12 @@ class ArrayLog:
       facts: How the array was made.
       name: What messages call it.
       shape: What is known of the elements' shape by now.
+      is_needed: Whether the program's graph alone doesn't tell that no element is written or read twice.
     """
 
-    def __init__(self, facts: ArrayFacts):
+    def __init__(self, facts: ArrayFacts, is_needed: bool = False):
         self.facts = facts
+        self.is_needed = is_needed
         self.name = TensorArray.numbered(facts.name)
         self.shape = facts.shape
         self._written: set[int] = set()
@@ -115,6 +117,11 @@ class ArrayLog:
             if self.facts.clears and i in self._read:
                 raise messages.read_twice(self.name, i)
             self._read.add(i)
+
+    def learn(self, shape: Shape) -> None:
+        """Notes what a node that reads many elements says of their shape."""
+        if shapes.compatible(shape, self.shape):
+            self.shape = shapes.merge(self.shape, shape)
 
     def unset(self, i: int, dtype: Any) -> Any:
         """Returns what an element that was never written counts as: zeros.

@@ -16,6 +16,23 @@ _registered = False
 _NONE: Any = object()  # stands for the only element that is not zero where there is none
 
 
+class ArrayFlags:
+    """Stands, among a trace's variables, for what was written and read of a `tf.TensorArray`.
+
+    Attributes:
+      maker: The node that makes the array.
+    """
+
+    __slots__ = ("maker",)
+
+    def __init__(self, maker: Any):
+        self.maker = maker
+
+    @property
+    def name(self) -> str:
+        return f"the elements of {self.maker.name}"
+
+
 class StackedList:
     """A list of tensors of one shape within a compiled step; changing it gives another list.
 
@@ -32,8 +49,8 @@ class StackedList:
       element_shape: What was said of the elements' shape when the list was made.
       is_fixed: Whether the buffer can't grow.
       most: How many elements it may be pushed to, -1 for any number.
-      written: Array [capacity] of bools, which elements were written, where a step has to look at that, else None.
-      reads: What was read of it so far: places, and whether the graph tells them.
+      flags: Under which key a trace keeps, beside its variables, which elements of the array that the list belongs to
+        were written and read, where a step has to look at that; else None.
       constant: An array that all elements equal, known while tracing; there is no buffer then. The shapes that a
         loop leaves for its gradient are such elements.
     """
@@ -45,13 +62,12 @@ class StackedList:
         "constant",
         "element_dtype",
         "element_shape",
+        "flags",
         "is_fixed",
         "is_set",
         "most",
-        "reads",
         "rows",
         "size",
-        "written",
     )
 
     def __init__(
@@ -65,7 +81,7 @@ class StackedList:
         constant: np.ndarray[Any, Any] | None = None,
         most: int = -1,
         blank: Any = None,
-        written: Any = None,
+        flags: ArrayFlags | None = None,
     ):
         _register()
         self.element_dtype = element_dtype
@@ -77,8 +93,7 @@ class StackedList:
         self.is_fixed = is_fixed
         self.constant = constant
         self.most = most
-        self.written = written
-        self.reads: list[tuple[Any, bool]] = []
+        self.flags = flags
         self._host: TensorList | None = None
         # (index, value) of the only element that is not zero, while tracing: sums of such lists touch one row.
         self._only: tuple[Any, Any] | None = None
@@ -95,7 +110,7 @@ class StackedList:
         """Returns a list of the same kind with other elements."""
         fixed = self.is_fixed if is_fixed is None else is_fixed
         constant = self.constant if buffer is None else None
-        made = StackedList(
+        return StackedList(
             self.element_dtype,
             buffer,
             size,
@@ -105,17 +120,15 @@ class StackedList:
             constant,
             self.most,
             blank,
-            self.written,
+            self.flags,
         )
-        made.reads = self.reads
-        return made
 
     def of_constant(self, constant: np.ndarray[Any, Any] | None, size: Any) -> StackedList:
         """Returns a list of the same kind all of whose elements are one known array."""
         made = StackedList(
             self.element_dtype, None, size, None, self.element_shape, self.is_fixed, constant, self.most
         )
-        made.written, made.reads = self.written, self.reads
+        made.flags = self.flags
         return made
 
     @property
@@ -338,13 +351,13 @@ def _take_apart(each: StackedList) -> tuple[Any, Any]:
     known = each.size if each.has_known_size else None
     size = () if each.has_known_size else each.size
     constant = None if each.constant is None else _Known(each.constant)
-    told = each.element_dtype, known, each.element_shape, each.is_fixed, constant, each.most
-    return (each.rows, size, each.is_set, each.blank, each.written), told
+    told = each.element_dtype, known, each.element_shape, each.is_fixed, constant, each.most, each.flags
+    return (each.rows, size, each.is_set, each.blank), told
 
 
 def _put_together(aux: Any, children: Any) -> StackedList:
-    dtype, known, element_shape, is_fixed, constant, most = aux
-    buffer, size, is_set, blank, written = children
+    dtype, known, element_shape, is_fixed, constant, most, flags = aux
+    buffer, size, is_set, blank = children
     return StackedList(
         dtype,
         buffer,
@@ -355,5 +368,5 @@ def _put_together(aux: Any, children: Any) -> StackedList:
         None if constant is None else constant.array,
         most,
         blank,
-        written,
+        flags,
     )

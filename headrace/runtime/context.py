@@ -143,6 +143,11 @@ class HostContext:
         if not np.all(ok):
             raise error(None, None, message)
 
+    @property
+    def source(self) -> Operation:
+        """The node of the program's graph that the node is, or is a copy of."""
+        return origin(self.op)
+
     def is_marked(self, mark: str) -> bool:
         """Whether the Python function that made the node left a mark on it."""
         return mark in origin(self.op).__dict__

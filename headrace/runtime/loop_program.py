@@ -205,6 +205,8 @@ def as_stacked(value: TensorList | StackedList, room: int, pushes: int) -> Stack
     if 0 <= value.most < n + pushes:
         raise NotImplementedError("a list that may become full")
     if isinstance(value, TensorList):
+        if value.log is not None and value.log.is_needed:
+            raise NotImplementedError("an array whose elements may be read or written twice")
         value = _from_host(value)
     if value.blank is not None:
         value = value.like(value.host_rows(), n, value.is_set)

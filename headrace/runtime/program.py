@@ -22,6 +22,7 @@ import numpy as np
 from headrace import errors, lazy
 from headrace.graph import Tensor
 from headrace.lazy import has_jax, jax, jnp, return_memory
+from headrace.passes.targets import origin
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime import compile_cache, host_checks, stopping
@@ -317,6 +318,7 @@ class Program:
                     self._known[i] = v
                 else:
                     if isinstance(v, StackedList):
+                        _refuse_flags(cluster, t, v)
                         # A list that only became shorter has the elements that it came with.
                         leaves, how = jax.tree.flatten(v)
                         forms[i] = how, [at_argument.get(id(v)) for v in leaves]
@@ -330,7 +332,7 @@ class Program:
             # JAX gives each result the memory of the first donated argument of its shape and type that is left: in the
             # arguments' order, and ahead of other results, each new value takes the place of its variable's old one.
             at = {s: i for i, s in enumerate(order)}
-            self.written = sorted(trace.written, key=lambda s: at.get(s, len(at)))
+            self.written = sorted(trace.written_states, key=lambda s: at.get(s, len(at)))
             self._is_endless = bool(trace.facts.get("endless"))
             new = [jnp.asarray(trace.values[s]) for s in self.written]
             new = [jnp.array(v, copy=True) if id(v) in given else v for v in new]
@@ -516,6 +518,17 @@ class _Form(NamedTuple):
 
     def aval(self) -> Any:
         return jax.ShapeDtypeStruct(self.shape, self.dtype)
+
+
+def _refuse_flags(cluster: Any, tensor: Tensor, value: StackedList) -> None:
+    """Refuses to hand out a list of whose elements a step notes what was done to them, for the notes end here.
+
+    Raises:
+      NeedHost: It is one.
+    """
+    if value.flags is not None:
+        maker = next((op for op in cluster.ops if origin(op) is value.flags.maker), tensor._op)
+        raise NeedHost(maker, "its elements are read and written elsewhere, too")
 
 
 def _form(value: Any) -> _Form:

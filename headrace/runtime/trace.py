@@ -21,6 +21,7 @@ from headrace.opdef.functions import called_functions
 from headrace.opdef.infer import can_check, check_operands, group_operands
 from headrace.passes.access import Late
 from headrace.resources.random import advanced
+from headrace.resources.stacked_list import ArrayFlags
 from headrace.resources.variable import VariableState
 from headrace.runtime.context import TraceContext
 from headrace.runtime.functions import NeedHost, NeedStatic, can_lower_calls
@@ -84,7 +85,7 @@ class Trace:
     ):
         self.env = env
         self.values = values
-        self.written: dict[VariableState, None] = {}
+        self.written: dict[Any, None] = {}  # variables, and ArrayFlags
         self.checks: list[tuple[Any, str, Any, Operation]] = []
         # How many blocks of its stream each random node has taken: a number, or a tracer where that depends on data.
         self.consumed: dict[Operation, Any] = {}
@@ -110,6 +111,11 @@ class Trace:
         if type(before) is not int or before:
             lanes = advanced(lanes, before)
         return state[4:], lanes
+
+    @property
+    def written_states(self) -> list[VariableState]:
+        """The variables that were written."""
+        return [s for s in self.written if not isinstance(s, ArrayFlags)]
 
     def sub(self, values: dict[VariableState, Any], consumed: dict[Operation, Any]) -> Trace:
         """Returns a trace of a body, with variables and streams of its own."""

@@ -17,7 +17,7 @@ from headrace.graph.func_graph import Function, check_arguments, function_named,
 from headrace.lazy import jax, jnp, lax
 from headrace.native import finish
 from headrace.opdef.functions import arguments_of
-from headrace.resources.stacked_list import StackedList
+from headrace.resources.stacked_list import ArrayFlags, StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime.functions import NeedHost, NeedStatic
 
@@ -106,7 +106,8 @@ class Body:
             raise _asked_of(self.op, self.function, need) from None
         except NeedHost as need:
             raise NeedHost(self.op, str(need)) from None
-        self.written = list(sub.written)
+        # What became of an array that is made inside is of no interest outside.
+        self.written = [s for s in sub.written if s in values or not isinstance(s, ArrayFlags)]
         self.unused = {i for i, v in enumerate(outputs) if v is UNUSED}
         self.known = {i: v for i, v in enumerate(outputs) if type(v) is np.ndarray}
         for i, v in enumerate(outputs):

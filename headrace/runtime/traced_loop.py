@@ -57,6 +57,7 @@ def lower_loop(trace: Any, op: Operation, cond: Any, body: Any, operands: Sequen
             raise NeedHost(op, "a handle changes in it")
     before = dict(trace.values)
     written = [operands[i] for i in effects(f)[1] if isinstance(operands[i], VariableState)]
+    written += [v.flags for v in operands if isinstance(v, StackedList) and v.flags in before]
     written = list(dict.fromkeys(written))
     for s in written:
         if before.get(s) is None:
@@ -287,4 +288,6 @@ def _know_counters(
         given = operands[i]
         if given.has_known_size:
             size = given.size + delta * trips.most
-            result[i] = result[i].like(result[i].rows, size, result[i].is_set, False, result[i].blank)
+            result[i] = result[i].like(
+                result[i].rows, size, result[i].is_set, given.is_fixed, result[i].blank
+            )

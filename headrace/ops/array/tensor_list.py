@@ -7,7 +7,7 @@ import numpy as np
 from headrace import dtypes, errors, shapes
 from headrace.lazy import jnp
 from headrace.opdef import nodes, op, raw
-from headrace.ops.array.array_places import needs_flags
+from headrace.ops.array.array_places import is_checked, resized, with_flags
 from headrace.ops.array.tensor_list_shapes import (
     ARRAY,
     CLOSES,
@@ -77,7 +77,7 @@ def tensor_list_reserve(element_shape, num_elements, *, element_dtype, ctx):
             raise invalid("Size should be >= 0.")
         raise invalid(f"The num_elements to reserve must be a non negative number, but got {n}")
     made = TensorList.reserved(element_dtype, given_shape(element_shape), n)
-    made.log = None if facts is None else ArrayLog(facts)
+    made.log = None if facts is None else ArrayLog(facts, is_checked(ctx.source))
     return made
 
 
@@ -88,16 +88,17 @@ def tensor_list_reserve_lower(element_shape, num_elements, *, element_dtype, ctx
         ctx.check((num_elements >= 0) & (num_elements <= ctx.room), "a length that there is no room for")
         is_set = None if shapes.is_full(shape) else jnp.zeros(ctx.room, bool)
         given = StackedList(element_dtype, None, num_elements.reshape(()), is_set, shape, True)
-        if is_set is not None:
-            return given
-        return given.with_shape(shape, element_dtype.storage, ctx.room).all_zeros()
+        if is_set is None:
+            given = given.with_shape(shape, element_dtype.storage, ctx.room).all_zeros()
+        return with_flags(ctx, given, ctx.room)
     n = scalar_int(num_elements, "num_elements")
     if not 0 <= n <= MOST_TRACED:
         raise NotImplementedError(f"a list of {n} elements")
     is_set = None if shapes.is_full(shape) else jnp.zeros(n, bool)
-    written = jnp.zeros(n, bool) if needs_flags(ctx.source) else None
-    given = StackedList(element_dtype, None, n, is_set, shape, written=written)
-    return given if is_set is not None else given.with_shape(shape, element_dtype.storage).all_zeros()
+    given = StackedList(element_dtype, None, n, is_set, shape)
+    if is_set is None:
+        given = given.with_shape(shape, element_dtype.storage).all_zeros()
+    return with_flags(ctx, given, n)
 
 
 TensorListPushBack = op("""
@@ -339,11 +340,12 @@ def tensor_list_resize(input_handle, size):
 
 
 @TensorListResize.lower(static="size", lists=True)
-def tensor_list_resize_lower(input_handle, size):
+def tensor_list_resize_lower(input_handle, size, *, ctx):
     given, n = input_handle, scalar_int(size, "size")
     if not 0 <= n <= MOST_TRACED or given.is_fixed:
         raise NotImplementedError(f"a list of {n} elements")
     before = given.known_size()
+    resized(ctx, given, n)
     is_set = given.is_set
     if is_set is None and n > before and not shapes.is_full(given.element_shape):
         is_set = jnp.ones(before, bool)

@@ -9,7 +9,15 @@ from headrace.export import NAMES
 from headrace.graph import get_default_graph, numbering
 from headrace.lazy import jnp
 from headrace.opdef import nodes, op, raw
-from headrace.ops.array.array_places import check_read, check_written
+from headrace.ops.array.array_places import (
+    check_all_read,
+    check_read,
+    check_set,
+    check_written,
+    is_checked,
+    refuse_unset,
+    with_flags,
+)
 from headrace.ops.array.tensor_list_shapes import (
     ARRAY,
     EXPECTED,
@@ -63,7 +71,9 @@ def tensor_list_gather(input_handle, indices, element_shape, *, element_dtype, c
     check_type(given, element_dtype)
     facts = ctx.mark(ARRAY)
     if facts is not None:
-        items = log_of(given, facts).read_many(given, _vector(indices))
+        log = log_of(given, facts)
+        log.learn(given_shape(element_shape))
+        items = log.read_many(given, _vector(indices))
         return packed(items, given_shape(element_shape), element_dtype)
     shape = merged(given_shape(element_shape), given.element_shape)
     items = []
@@ -101,12 +111,15 @@ def tensor_list_gather_lower(input_handle, indices, element_shape, *, element_dt
     check_read(ctx, given, places)
     shape = given.merged_shape(given_shape(element_shape))
     if given.buffer is None and given.constant is None:
+        refuse_unset(ctx, shape)
         return unset_as(given, element_shape, element_dtype, len(places))
     if not len(places) and not shapes.is_full(shape):
         raise NotImplementedError("the shape of no elements")
     if given.buffer is None:
         return jnp.broadcast_to(given.constant, (len(places), *given.constant.shape))
-    if not may_be_unset(given, element_shape):
+    if ctx.mark(ARRAY) is not None:
+        check_set(ctx, given, places, shape)
+    elif not may_be_unset(given, element_shape):
         ctx.check(given.is_set[places].any(), "no element is set")
     return given.buffer[places]
 
@@ -287,12 +300,10 @@ def tensor_list_scatter_into_lower(input_handle, tensor, indices, *, element_dty
         raise NotImplementedError("rows that do not fit")
     # The host's list grows where it has to.
     check_places(ctx, input_handle, places)
-    written = check_written(ctx, input_handle, places)
+    check_written(ctx, input_handle, places)
     full = input_handle.with_shape(tensor.shape[1:], tensor.dtype)
     is_set = None if full.is_set is None else full.is_set.at[places].set(True)
-    changed = full.like(full.buffer.at[places].set(tensor), full.size, is_set)
-    changed.written = written
-    return changed
+    return full.like(full.buffer.at[places].set(tensor), full.size, is_set)
 
 
 @TensorListScatterIntoExistingList.grad
@@ -329,7 +340,7 @@ def tensor_list_split(tensor, element_shape, lengths, *, element_dtype, ctx):
     shape, facts = given_shape(element_shape), ctx.mark(ARRAY)
     if facts is not None:
         size = lengths.size if facts.size is None else facts.size
-        items, log = pieces(tensor, lengths, size, facts.is_dynamic), ArrayLog(facts)
+        items, log = pieces(tensor, lengths, size, facts.is_dynamic), ArrayLog(facts, is_checked(ctx.source))
         if ctx.is_marked(REFILLS):
             raise messages.not_written(log.name, 0, messages.WAS_WRITTEN)
         log.write_many(range(len(items)), items, len(items))
@@ -368,9 +379,9 @@ def tensor_list_split_lower(tensor, element_shape, lengths, *, element_dtype, ct
     (n,) = known
     if n < 0 or n * lengths.size != tensor.shape[0] or (shape and shape[0] not in (None, n)):
         raise NotImplementedError("pieces that do not make up the tensor")
-    return StackedList(
-        element_dtype, tensor.reshape(lengths.size, n, *tensor.shape[1:]), lengths.size, None, shape
-    )
+    rows = tensor.reshape(lengths.size, n, *tensor.shape[1:])
+    given = StackedList(element_dtype, rows, lengths.size, None, shape)
+    return with_flags(ctx, given, lengths.size, True)
 
 
 @TensorListSplit.grad
@@ -434,8 +445,9 @@ def tensor_list_concat_lower(input_handle, *, element_dtype, element_shape):
 
 
 @TensorListConcatV2.lower(static="element_shape leading_dims", lists=True)
-def tensor_list_concat_v2_lower(input_handle, element_shape, leading_dims, *, element_dtype):
+def tensor_list_concat_v2_lower(input_handle, element_shape, leading_dims, *, element_dtype, ctx):
     input_handle.merged_shape(given_shape(element_shape))
+    check_all_read(ctx, input_handle)
     return _join_traced(input_handle, element_dtype)
 
 

@@ -7,7 +7,15 @@ import numpy as np
 from headrace import errors, shapes
 from headrace.opdef import constant_value, nodes, op, raw
 from headrace.opdef.element_shapes import as_operand
-from headrace.ops.array.array_places import check_read, check_written
+from headrace.ops.array.array_places import (
+    check_all_read,
+    check_read,
+    check_set,
+    check_written,
+    is_checked,
+    refuse_unset,
+    with_flags,
+)
 from headrace.ops.array.tensor_list_shapes import (
     ARRAY,
     EXPECTED,
@@ -81,9 +89,12 @@ def tensor_list_get_item_lower(input_handle, index, element_shape, *, element_dt
     check_places(ctx, given, i)
     check_read(ctx, given, i)
     if given.buffer is None and given.constant is None:
+        refuse_unset(ctx)
         return unset_as(given, element_shape, element_dtype)
     given.merged_shape(given_shape(element_shape))
-    if not may_be_unset(given, element_shape):
+    if ctx.mark(ARRAY) is not None:
+        check_set(ctx, given, i)
+    elif not may_be_unset(given, element_shape):
         ctx.check(given.is_set.any() | given.is_set[i], "an unset element")
     return given.get(i)
 
@@ -140,13 +151,10 @@ def tensor_list_set_item_lower(input_handle, index, item, *, element_dtype, ctx)
     i = index.reshape(-1)[0]
     check_dtype(input_handle, element_dtype)
     check_places(ctx, input_handle, i)
-    written = check_written(ctx, input_handle, i)
+    check_written(ctx, input_handle, i)
     if _is_zeros(ctx.op.inputs[2]):
-        changed = input_handle.cleared(i, item.shape, item.dtype)
-    else:
-        changed = input_handle.set(i, item)
-    changed.written = written
-    return changed
+        return input_handle.cleared(i, item.shape, item.dtype)
+    return input_handle.set(i, item)
 
 
 def _is_zeros(tensor):
@@ -190,7 +198,7 @@ def tensor_list_from_tensor(tensor, element_shape, *, element_dtype, ctx):
         raise invalid("Tensor must be at least a vector, but saw shape: []")
     facts = ctx.mark(ARRAY)
     if facts is not None:
-        return _unstacked(tensor, facts, element_dtype)
+        return _unstacked(tensor, ArrayLog(facts, is_checked(ctx.source)), element_dtype)
     if not fits(tensor.shape[1:], shape):
         raise invalid(
             f"Specified a list with shape {shape_text(shape)} from a tensor with shape {shape_text(tensor.shape[1:])}"
@@ -198,12 +206,12 @@ def tensor_list_from_tensor(tensor, element_shape, *, element_dtype, ctx):
     return TensorList(element_dtype, shape, [np.asarray(row, tensor.dtype) for row in tensor])
 
 
-def _unstacked(tensor, facts, dtype):
+def _unstacked(tensor, log, dtype):
     """Returns a new array of a tensor's rows."""
-    n = len(tensor)
+    n, facts = len(tensor), log.facts
     size = n if facts.size is None else facts.size
     check_rows(tensor, range(n), size, facts.is_dynamic)
-    size, log = max(size, n), ArrayLog(facts)
+    size = max(size, n)
     rows = [np.asarray(row, tensor.dtype) for row in tensor]
     log.write_many(range(n), rows, size)
     made = TensorList(dtype, facts.shape, rows + [None] * (size - n))
@@ -218,7 +226,9 @@ def tensor_list_from_tensor_lower(tensor, element_shape, *, element_dtype, ctx):
         raise NotImplementedError("a tensor that has not the elements' shape")
     if facts is not None and facts.size not in (None, tensor.shape[0]):
         raise NotImplementedError("as many rows as the array has not")
-    return StackedList(element_dtype, tensor, tensor.shape[0], None, shape)
+    return with_flags(
+        ctx, StackedList(element_dtype, tensor, tensor.shape[0], None, shape), len(tensor), True
+    )
 
 
 @TensorListFromTensor.grad
@@ -253,7 +263,9 @@ def tensor_list_stack(input_handle, element_shape, *, element_dtype, num_element
     check_type(given, element_dtype)
     facts = ctx.mark(ARRAY)
     if facts is not None:
-        items = log_of(given, facts).read_many(given, range(given.size))
+        log = log_of(given, facts)
+        log.learn(given_shape(element_shape))
+        items = log.read_many(given, range(given.size))
         return packed(items, given_shape(element_shape), element_dtype)
     if num_elements not in (-1, given.size):
         raise invalid(
@@ -283,11 +295,15 @@ def tensor_list_stack_lower(input_handle, element_shape, *, element_dtype, num_e
     if num_elements not in (-1, n):
         raise NotImplementedError(f"a list of {n} elements")
     shape = given.merged_shape(given_shape(element_shape))
+    check_all_read(ctx, given)
     if given.buffer is None and given.constant is None:
+        refuse_unset(ctx, shape)
         return unset_as(given, element_shape, element_dtype, n)
     if n == 0 and not shapes.is_full(shape):
         raise NotImplementedError("the shape of an empty list's elements")
-    if n and not may_be_unset(given, element_shape):
+    if n and ctx.mark(ARRAY) is not None:
+        check_set(ctx, given, slice(n), shape)
+    elif n and not may_be_unset(given, element_shape):
         ctx.check(given.is_set[:n].any(), "no element is set")
     return given.stacked()
 
