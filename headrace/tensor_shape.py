@@ -27,10 +27,7 @@ class Dimension:
         if isinstance(value, Dimension):
             self._value = value._value
             return
-        try:
-            number = int(value)
-        except TypeError:
-            number = value.__index__()
+        number = int(value)
         if not isinstance(value, (str, bytes)) and number != value:
             raise ValueError(f"Ambiguous dimension: {value}")
         if number < 0:

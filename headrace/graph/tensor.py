@@ -165,9 +165,6 @@ class Tensor:
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError(f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array.")
 
-    def __index__(self) -> int:
-        raise TypeError("a symbolic Tensor has no value to index with before the graph runs")
-
     @staticmethod
     def _override_operator(operator: str, func: Callable[..., Any]) -> None:
         """Gives all tensors a Python operator.
