@@ -219,7 +219,7 @@ class Cluster:
         """Has a program made in the background; returns whether it is there.
 
         Raises:
-          NeedStatic, NeedHost: What making it ended with.
+          NeedStatic, NeedHost: What making it ended with, and whatever else it failed with.
         """
         if key in self._programs:
             return True
@@ -242,10 +242,11 @@ class Cluster:
             if self._becomes_static(job.error):
                 return self.comes(step, inputs, self.signature(inputs))
             raise job.error
-        if isinstance(job.error, NeedHost):
+        if isinstance(job.error, background.Stopped):
+            return False
+        if isinstance(job.error, Exception):
             raise job.error
-        # Anything else is met again, and dealt with, where the step can see it.
-        return True
+        return True  # an interrupt, say: it is made again in the foreground
 
 
 def obtain(program: Program, store: Any, stop: Callable[[], None] | None = None) -> None:

@@ -25,6 +25,7 @@ from headrace.passes.cut import pieces, stages, updates_distinct_rows
 from headrace.passes.prune import needed
 from headrace.passes.rewrite import Rewriter
 from headrace.passes.trim import trim
+from headrace.platform import tf_logging
 from headrace.resources.variable import VariableState
 from headrace.runtime.cluster import CheckFailed, Cluster, NeedStatic, can_lower
 from headrace.runtime.context import Deferred, Step
@@ -57,6 +58,9 @@ _FIRST_S, _NODE_S = 0.1, 0.01  # what a program takes to be made, and what each 
 # The body of a loop is compiled on its own once it has been interpreted for so long: most bodies never are, because
 # the whole loop is compiled in the next step.
 _WORTH_COMPILING_S = 0.5
+# So often rules for XLA may refuse what the interpreter takes (a variable without a value, say, that a branch not taken
+# reads) until nobody tries to compile it any more.
+_MOST_REFUSALS = 3
 
 
 # How a cluster that has no program comes by one: now; in a thread, interpreted meanwhile; or only if it is on disk.
@@ -205,6 +209,8 @@ class Plan:
         self._varying: Varying | None = None  # what looks at the next steps, if they are to be looked at
         self._looks = 0
         self.only_interpret = ""
+        self._unsaid = ""  # a warning that is due
+        self._refusals = 0  # steps in which rules for XLA refused what the interpreter took
         self.has_calls = any(can_call(op) for op in self._rest)
         self.has_cluster_ops = any(can_lower(op) for op in self._rest)
         self._waiting = frozenset(op for op in self._rest if can_wait(op))
@@ -268,6 +274,8 @@ class Plan:
         finally:
             for function in step.at_end:
                 function()
+        if self._unsaid:
+            self._say()
         out: list[Any] = []
         for slot, is_ref, t in zip(self._fetch_slots, self._reads_fetch, self.fetches, strict=True):
             v = values[slot]
@@ -314,6 +322,8 @@ class Plan:
             values = self._run_stages(step, arguments, _AT_ONCE)
         else:
             values = self._interpret_timed(step, arguments)
+        if self._unsaid:
+            self._say()
         out = []
         for slot, t in zip(self._fetch_slots, self.fetches, strict=True):
             v = values[slot]
@@ -585,6 +595,7 @@ class Plan:
             inputs = {t: values[slots[t]] for t in stage.inputs}
             key = stage.signature(inputs)
             results: dict[Tensor, Any] | None = None
+            refused: errors.OpError | None = None
             try:
                 if self._is_ready(stage, step, inputs, key, how):
                     results = (
@@ -602,11 +613,11 @@ class Plan:
             except errors.OpError as e:
                 if e.op is not None:
                     raise
-                # A lower rule refused its operands while it was traced.
+                refused = e  # a lower rule refused its operands while it was traced
             except (
                 Exception
             ) as e:  # whatever a lower rule stumbled over, the interpreter has rules of its own
-                self.only_interpret = f"{type(e).__name__}: {e}"
+                self._give_up(stage, e)
             else:
                 inputs = {}  # holds no value longer than the table does
                 if results is None:
@@ -628,8 +639,27 @@ class Plan:
             # fault, it finds the node and words the error.
             with np.errstate(all="ignore"):
                 self._execute(self._from_stage(stages, i), values, step)
+            if refused is not None:  # what the interpreter did not
+                self._refusals += 1
+                if self._refusals >= _MOST_REFUSALS:
+                    self._give_up(stage, refused)
             break
         return values
+
+    def _give_up(self, stage: Cluster, error: Exception) -> None:
+        """Has the plan interpreted from now on, since one of its clusters can't be compiled."""
+        self.only_interpret = f"{type(error).__name__}: {error}"
+        first = str(error).partition("\n")[0]
+        self._unsaid = (
+            f"The step for {stage.purpose} is interpreted from now on, which may be slow: compiling "
+            f"{len(stage.ops)} of its nodes failed with {type(error).__name__}: {first}"
+        )
+
+    def _say(self) -> None:
+        """Warns that compiling failed, once a step has ended well: what is wrong with a step's data is said there."""
+        message, self._unsaid = self._unsaid, ""
+        if message:
+            tf_logging.warning(message)
 
     def _is_ready(self, stage: Cluster, step: Step, inputs: dict[Tensor, Any], key: Any, how: str) -> bool:
         """Whether a cluster is run compiled in this step."""

@@ -1,5 +1,6 @@
 """Programs made in the background: steps go on, results do not hang on when one lands, and a process may end."""
 
+import io
 import os
 import subprocess
 import sys
@@ -108,19 +109,69 @@ def test_a_cut_that_turns_out_to_be_needed(monkeypatch):
         assert all(stage._programs for stage in plan._stages if isinstance(stage, cluster.Cluster))
 
 
-def test_a_rule_that_stumbles_leaves_the_interpreter_in_charge(monkeypatch):
+@pytest.fixture
+def warnings(monkeypatch):
+    said = []
+    monkeypatch.setattr("headrace.platform.tf_logging.warning", said.append)
+    return said
+
+
+@pytest.mark.parametrize("background", ["on", "off"])
+def test_a_rule_that_stumbles_leaves_the_interpreter_in_charge(monkeypatch, warnings, background):
+    monkeypatch.setenv("HEADRACE_BACKGROUND", background)
+    tried = []
+
     def stumble(*args):
-        raise RuntimeError("a rule stumbled")
+        tried.append(args)
+        raise RuntimeError("a rule stumbled\nover much")
 
     monkeypatch.setattr(Program, "_build", stumble)
     x = tf.placeholder(tf.float32, [2])
     y = x + 1
     with tf.Session() as session:
-        for _ in range(4):
+        for _ in range(5):
             np.testing.assert_array_equal(session.run(y, {x: [1, 2]}), [2, 3])
-            time.sleep(0.05)
+            for plan in session._plans.values():
+                for stage in plan._stages or ():
+                    for job in list(getattr(stage, "jobs", {}).values()):
+                        assert job.wait(60)
         (plan,) = session._plans.values()
-        assert plan.only_interpret == "RuntimeError: a rule stumbled"
+        assert plan.only_interpret == "RuntimeError: a rule stumbled\nover much"
+        assert len(tried) == 1
+        assert warnings == [
+            "The step for add:0 is interpreted from now on, which may be slow: compiling 1 of its nodes failed with "
+            "RuntimeError: a rule stumbled"
+        ]
+        assert "compiling it failed (RuntimeError: a rule stumbled" in tf.explain(y, session, io.StringIO())
+
+
+def test_a_rule_that_refuses_what_the_interpreter_takes_is_not_tried_for_ever(monkeypatch, warnings):
+    monkeypatch.setenv("HEADRACE_BACKGROUND", "off")
+    tried = []
+
+    def refuse(*args):
+        tried.append(args)
+        raise tf.errors.InvalidArgumentError(None, None, "not that")
+
+    monkeypatch.setattr(Program, "_build", refuse)
+    x = tf.placeholder(tf.float32, [2])
+    y = x + 1
+    with tf.Session() as session:
+        for _ in range(9):
+            np.testing.assert_array_equal(session.run(y, {x: [1, 2]}), [2, 3])
+    assert len(tried) == 3
+    assert len(warnings) == 1 and "failed with InvalidArgumentError: not that" in warnings[0]
+
+
+def test_what_is_wrong_with_the_data_is_no_reason_to_warn(monkeypatch, warnings):
+    monkeypatch.setenv("HEADRACE_TIER", "compile")
+    x = tf.placeholder(tf.float32, [None])
+    y = tf.reshape(x, [2, 2])
+    with tf.Session() as session:
+        for _ in range(5):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(y, {x: [1, 2, 3]})
+    assert warnings == []
 
 
 def test_a_closed_session_stops_what_is_made_for_it(gate):
