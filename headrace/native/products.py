@@ -33,7 +33,7 @@ def code() -> str:
 
 def is_there() -> bool:
     """Whether the library has code for products that is made for this CPU, or is told to use what it has."""
-    return code() not in ("", "plain") or (bool(code()) and "HEADRACE_PRODUCTS" in os.environ)
+    return code() not in ("", "plain") or (bool(code()) and bool(os.environ.get("HEADRACE_PRODUCTS")))
 
 
 def product(a: Any, b: Any, turn_a: bool = False, turn_b: bool = False) -> Any:

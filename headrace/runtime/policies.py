@@ -28,6 +28,13 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _MAY_BE_EMPTY = ("cache_dir", "optimize")  # which says something; other variables are then as if not set
 _OPTIONS = ("tier", "compile_after", "background", "cache_dir", "cache_size", "optimize")
 
+# Variables of the environment that the whole process goes by, which no session has as options -> what they may say.
+_OF_THE_PROCESS = {
+    "native": ("0", "1"),
+    "products": ("avx512", "avx2", "plain"),
+    "keep_memory": ("0", "1"),
+}
+
 _lock = threading.Lock()
 _said: set[str] = set()
 
@@ -42,7 +49,7 @@ class Policies:
       background: Whether programs are made in a thread while the interpreter goes on: `on`, `off`, or `auto`, where
         that pays.
       cache_dir: The folder of compiled programs; '' for none.
-      cache_size: How many bytes they may take together.
+      cache_size: How many bytes they may take together; with 0 none are kept, nor looked for.
       rewrites: Which patterns plans are rewritten by. The option is `optimize`: `on`, `off`, or names of tables.
     """
 
@@ -76,6 +83,8 @@ def policies_of(config: Any = None) -> Policies:
         value = environment.get(f"HEADRACE_{option.upper()}")
         if value or (value is not None and option in _MAY_BE_EMPTY):
             given[option] = value
+    for option, choices in _OF_THE_PROCESS.items():
+        _one_of(option, environment.get(f"HEADRACE_{option.upper()}") or choices[0], choices)
     if "cache_dir" not in given:
         given["cache_dir"] = compile_cache.default_folder()
     return Policies(

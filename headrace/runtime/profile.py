@@ -142,8 +142,12 @@ def run_and_tell(run: Callable[[], int | None], tell: Callable[[], str]) -> int:
       run: Runs it and returns its exit code.
       tell: Returns the text.
     """
+    code = 0
     try:
-        return run() or 0
+        code = run() or 0
+        return code
     finally:
-        sys.stdout.flush()
-        print("\n" + tell(), flush=True)
+        # What a program exits with comes as an exception; another code says that it could not be started.
+        if not code:
+            sys.stdout.flush()
+            print("\n" + tell(), flush=True)

@@ -137,9 +137,10 @@ def test_wrong_command_lines():
     assert done.returncode == 2
     assert done.stderr.startswith("headrace: there is no command 'rum'; did you mean 'run'?")
     assert headrace().returncode == 2 and headrace("run").returncode == 2
-    done = headrace("run", "nofile.py")
-    assert done.returncode == 2
-    assert done.stderr == "headrace: can't open file 'nofile.py': [Errno 2] No such file or directory\n"
+    for command in ("run", "explain", "profile"):
+        done = headrace(command, "nofile.py")
+        assert done.returncode == 2 and not done.stdout
+        assert done.stderr == "headrace: can't open file 'nofile.py': [Errno 2] No such file or directory\n"
 
 
 def test_version_and_doctor():

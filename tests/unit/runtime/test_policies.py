@@ -86,6 +86,32 @@ def test_nonsense_is_refused(option, value, message, monkeypatch):
         tf.Session(graph=tf.Graph())
 
 
+@pytest.mark.parametrize(
+    "name,value,message",
+    [
+        ("NATIVE", "off", "HEADRACE_NATIVE is one of 0, 1, not 'off'"),
+        ("PRODUCTS", "bogus", "HEADRACE_PRODUCTS is one of avx512, avx2, plain, not 'bogus'"),
+        ("KEEP_MEMORY", "no", "HEADRACE_KEEP_MEMORY is one of 0, 1, not 'no'"),
+    ],
+)
+def test_nonsense_about_the_process_is_refused(name, value, message, monkeypatch):
+    monkeypatch.setenv(f"HEADRACE_{name}", "")
+    tf.Session(graph=tf.Graph()).close()
+    monkeypatch.setenv(f"HEADRACE_{name}", value)
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        tf.Session(graph=tf.Graph())
+
+
+@pytest.mark.parametrize("size", ["0", "0MB"])
+def test_a_cache_of_no_size_keeps_nothing(size, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", "compile")
+    monkeypatch.setenv("HEADRACE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("HEADRACE_CACHE_SIZE", size)
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert session.run(tf.reduce_sum(tf.random_uniform([20], seed=1))) > 0
+    assert not (tmp_path / "cache").exists()
+
+
 def test_an_unknown_policy_is_refused():
     with pytest.raises(TypeError, match="there is no policy 'speed'"):
         with_policies(speed="high")
