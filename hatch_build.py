@@ -26,7 +26,14 @@ WHY_NOT = "_why_not.txt"  # says why a library is not there, for `headrace docto
 FLAGS = "-std=c++17 -O3 -fPIC -shared -pthread -s -DNDEBUG -fvisibility=hidden".split()
 FLAGS += ["-ffp-contract=off", "-fno-math-errno"]
 # Files of the library for XLA that know nothing of XLA: the interpreter's library has what is in them, too.
-SHARED = ("convolution.cc", "products.cc", "products_avx2.cc", "products_avx512.cc", "products_plain.cc")
+SHARED = (
+    "convolution.cc",
+    "products.cc",
+    "products_avx2.cc",
+    "products_avx512.cc",
+    "products_plain.cc",
+    "winograd.cc",
+)
 # Tried in turn: not every compiler has a static standard library, or code for several kinds of CPU.
 VARIANTS = (["-static-libstdc++", "-static-libgcc"], [], ["-DHEADRACE_NO_CLONES"])
 

@@ -32,6 +32,7 @@ _OPTIONS = ("tier", "compile_after", "background", "cache_dir", "cache_size", "o
 _OF_THE_PROCESS = {
     "native": ("0", "1"),
     "products": ("avx512", "avx2", "plain"),
+    "winograd": ("0", "1"),
     "keep_memory": ("0", "1"),
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ffi/winograd.h"
+
 namespace headrace {
 namespace {
 
@@ -134,7 +136,9 @@ void finish_product(Product& product, const Finish& of, int64_t first) {
   }
 }
 
-void Convolution::forward(const float* x, const float* w, float* y, const Finish* finish, Work& work) const {
+void Convolution::forward(const float* x, const float* w, float* y, const Finish* finish, const Threading& threading) const {
+  if (takes_winograd(*this) && winograd_forward(*this, x, w, y, finish, threading)) return;
+  Work work;
   const int64_t c = channels / groups, f = filters / groups;
   for (int64_t g = 0; g < groups; ++g) {
     Product p = matrix_product(x + g * c, false, w + g * f, false, y + g * f, images * volume(outputs), f,
@@ -156,9 +160,13 @@ void Convolution::forward(const float* x, const float* w, float* y, const Finish
     if (finish != nullptr) finish_product(p, *finish, g * f);
     work.products.push_back(p);
   }
+  work.cut(threading.threads);
+  compute(work, threading);
 }
 
-void Convolution::filter_gradient(const float* x, const float* dy, float* dw, Work& work) const {
+void Convolution::filter_gradient(const float* x, const float* dy, float* dw, const Threading& threading) const {
+  if (takes_winograd(*this) && winograd_filter_gradient(*this, x, dy, dw, threading)) return;
+  Work work;
   const int64_t c = channels / groups, f = filters / groups;
   for (int64_t g = 0; g < groups; ++g) {
     Product p = matrix_product(x + g * c, true, dy + g * f, false, dw + g * f, volume(window) * c, f,
@@ -175,9 +183,13 @@ void Convolution::filter_gradient(const float* x, const float* dy, float* dw, Wo
     p.out.stride = filters;
     work.products.push_back(p);
   }
+  work.cut(threading.threads);
+  compute(work, threading);
 }
 
-void Convolution::input_gradient(const float* w, const float* dy, float* dx, Work& work) const {
+void Convolution::input_gradient(const float* w, const float* dy, float* dx, const Threading& threading) const {
+  if (takes_winograd(*this) && winograd_input_gradient(*this, w, dy, dx, threading)) return;
+  Work work;
   const int64_t c = channels / groups, f = filters / groups;
   const int64_t out[4] = {volume(size) * channels, size[1] * size[2] * channels, size[2] * channels, channels};
   // Elements that are a multiple of the step apart are seen through the same elements of the window: no others meet.
@@ -231,6 +243,8 @@ void Convolution::input_gradient(const float* w, const float* dy, float* dx, Wor
       work.products.push_back(p);
     }
   }
+  work.cut(threading.threads);
+  compute(work, threading);
 }
 
 }  // namespace headrace

@@ -18,9 +18,9 @@ struct Convolution {
   bool is_sound() const;
 
   // `finish`: what becomes of the sums, null for nothing.
-  void forward(const float* x, const float* w, float* y, const Finish* finish, Work& work) const;
-  void input_gradient(const float* w, const float* dy, float* dx, Work& work) const;
-  void filter_gradient(const float* x, const float* dy, float* dw, Work& work) const;
+  void forward(const float* x, const float* w, float* y, const Finish* finish, const Threading& threading) const;
+  void input_gradient(const float* w, const float* dy, float* dx, const Threading& threading) const;
+  void filter_gradient(const float* x, const float* dy, float* dw, const Threading& threading) const;
 };
 
 // The product of two matrices, each of which may lie transposed: [k, m] instead of [m, k], [n, k] instead of [k, n].

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <new>
 
@@ -24,18 +25,16 @@ bool are_single(std::initializer_list<ffi::DataType> types) {
   return std::all_of(types.begin(), types.end(), [](ffi::DataType type) { return type == ffi::F32; });
 }
 
-template <typename Fill>
-ffi::Error run(ffi::ThreadPool pool, const Fill& fill) {
-  headrace::Work work;
+// Calls `compute(threading)`.
+template <typename Compute>
+ffi::Error run(ffi::ThreadPool pool, const Compute& compute) {
+  const auto each = [pool](int64_t pieces, const std::function<void(int64_t)>& work) {
+    headrace::for_each_piece(pool, pieces, work);
+  };
   try {
-    fill(work);
-    work.cut(pool.num_threads());
+    compute(headrace::Threading{static_cast<int64_t>(pool.num_threads()), each});
   } catch (const std::bad_alloc&) {
     return ffi::Error(ffi::ErrorCode::kResourceExhausted, "no memory for the parts of a product");
-  }
-  headrace::for_each_piece(pool, static_cast<int64_t>(work.parts.size()), [&](int64_t part) { work.compute(part); });
-  if (!work.sums.empty()) {
-    headrace::for_each_piece(pool, static_cast<int64_t>(work.sums.size()), [&](int64_t sum) { work.add(sum); });
   }
   return ffi::Error::Success();
 }
@@ -61,12 +60,15 @@ ffi::Error product(ffi::ThreadPool pool, ffi::AnyBuffer a, ffi::AnyBuffer b, ffi
   headrace::Finish ends{};
   const auto error = headrace::read_finish(finish, rest, n, count * m * n, z, ends);
   if (error.failure()) return error;
-  return run(pool, [&](headrace::Work& work) {
+  return run(pool, [&](const headrace::Threading& threading) {
+    headrace::Work work;
     work.products.reserve(count);
     for (int64_t i = 0; i < count; ++i) {
       work.products.push_back(headrace::matrix_product(x + i * m * k, turn_a, y + i * k * n, turn_b, z + i * m * n, m, n, k));
       if (finish != 0) headrace::finish_product(work.products.back(), ends, 0);
     }
+    work.cut(threading.threads);
+    headrace::compute(work, threading);
   });
 }
 
@@ -113,8 +115,9 @@ ffi::Error forward(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::AnyBuffer w, ffi
   headrace::Finish ends{};
   error = headrace::read_finish(finish, rest, of.filters, y->element_count(), y->typed_data<float>(), ends);
   if (error.failure()) return error;
-  return run(pool, [&](headrace::Work& work) {
-    of.forward(x.typed_data<float>(), w.typed_data<float>(), y->typed_data<float>(), finish == 0 ? nullptr : &ends, work);
+  return run(pool, [&](const headrace::Threading& threading) {
+    of.forward(x.typed_data<float>(), w.typed_data<float>(), y->typed_data<float>(), finish == 0 ? nullptr : &ends,
+               threading);
   });
 }
 
@@ -123,8 +126,8 @@ ffi::Error input_gradient(ffi::ThreadPool pool, ffi::AnyBuffer w, ffi::AnyBuffer
   headrace::Convolution of;
   const auto error = convolution(geometry, *dx, w, dy, of);
   if (error.failure()) return error;
-  return run(pool, [&](headrace::Work& work) {
-    of.input_gradient(w.typed_data<float>(), dy.typed_data<float>(), dx->typed_data<float>(), work);
+  return run(pool, [&](const headrace::Threading& threading) {
+    of.input_gradient(w.typed_data<float>(), dy.typed_data<float>(), dx->typed_data<float>(), threading);
   });
 }
 
@@ -133,8 +136,8 @@ ffi::Error filter_gradient(ffi::ThreadPool pool, ffi::AnyBuffer x, ffi::AnyBuffe
   headrace::Convolution of;
   const auto error = convolution(geometry, x, *dw, dy, of);
   if (error.failure()) return error;
-  return run(pool, [&](headrace::Work& work) {
-    of.filter_gradient(x.typed_data<float>(), dy.typed_data<float>(), dw->typed_data<float>(), work);
+  return run(pool, [&](const headrace::Threading& threading) {
+    of.filter_gradient(x.typed_data<float>(), dy.typed_data<float>(), dw->typed_data<float>(), threading);
   });
 }
 

@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
+#include <utility>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -36,29 +38,11 @@ const ProductCode& choose() {
   return *best;
 }
 
-struct Free {
-  void operator()(float* p) const { std::free(p); }
-};
-
 float* allocate(int64_t count) {
   const size_t bytes = (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64;
   float* p = static_cast<float*>(std::aligned_alloc(64, bytes));
   if (p == nullptr) throw std::bad_alloc();
   return p;
-}
-
-// Memory in large pages, where there are some: scattered small ones may fall on the same places of the second level's
-// cache, which costs a quarter of the speed for as long as a thread lives.
-float* allocate_in_one_piece(int64_t count) {
-#if defined(MADV_HUGEPAGE)
-  constexpr size_t kPage = 2 << 20;
-  const size_t bytes = (static_cast<size_t>(count) * sizeof(float) + kPage - 1) / kPage * kPage;
-  if (void* p = std::aligned_alloc(kPage, bytes)) {
-    madvise(p, bytes, MADV_HUGEPAGE);
-    return static_cast<float*>(p);
-  }
-#endif
-  return allocate(count);
 }
 
 // What things take, in multiplications of one number by another.
@@ -105,14 +89,81 @@ const ProductCode& product_code() {
   return code;
 }
 
-float* thread_scratch(int64_t count) {
-  thread_local std::unique_ptr<float, Free> scratch;
-  thread_local int64_t size = 0;
-  if (size < count) {
-    scratch.reset(allocate_in_one_piece(count));
-    size = count;
+Pages::Pages(int64_t numbers) {
+#if defined(__linux__)
+  // In large pages, where there are some: scattered small ones may fall on the same places of the second level's cache,
+  // which costs a quarter of the speed for as long as a thread lives. And not from malloc: between the blocks of whole
+  // steps this memory would stand where none of them fits any more.
+  constexpr int64_t kPage = 2 << 20;
+  bytes_ = (numbers * static_cast<int64_t>(sizeof(float)) + kPage - 1) / kPage * kPage;
+  void* p = mmap(nullptr, bytes_ + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) throw std::bad_alloc();
+  base_ = p;
+  data_ = reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(p) + kPage - 1) / kPage * kPage);
+  madvise(data_, bytes_, MADV_HUGEPAGE);
+  bytes_ += kPage;
+#else
+  base_ = data_ = allocate(numbers);
+#endif
+  count_ = numbers;
+}
+
+void Pages::free() {
+  if (base_ == nullptr) return;
+#if defined(__linux__)
+  munmap(base_, bytes_);
+#else
+  std::free(base_);
+#endif
+  base_ = nullptr;
+}
+
+namespace {
+
+// Never destroyed: threads may still be at work when a process ends.
+std::mutex& kept_lock = *new std::mutex;
+std::vector<Pages>& kept = *new std::vector<Pages>;  // the smallest first
+
+constexpr size_t kMostKept = 8;
+
+}  // namespace
+
+Borrowed::Borrowed(int64_t count) {
+  {
+    const std::lock_guard<std::mutex> guard(kept_lock);
+    // The smallest that is large enough; or else the largest, to grow.
+    auto found = std::find_if(kept.begin(), kept.end(), [count](const Pages& p) { return p.count() >= count; });
+    if (found == kept.end() && !kept.empty()) --found;
+    if (found != kept.end()) {
+      pages_ = std::move(*found);
+      kept.erase(found);
+    }
   }
-  return scratch.get();
+  if (pages_.count() >= count) return;
+  pages_ = Pages();  // before the larger one is there
+  pages_ = Pages(count);
+}
+
+Borrowed::~Borrowed() {
+  if (pages_.count() == 0) return;
+  const std::lock_guard<std::mutex> guard(kept_lock);
+  const auto place = std::find_if(kept.begin(), kept.end(), [this](const Pages& p) { return p.count() > pages_.count(); });
+  try {
+    kept.insert(place, std::move(pages_));
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  if (kept.size() > kMostKept) kept.erase(kept.begin());
+}
+
+float* thread_scratch(int64_t count) {
+  // The interpreter's threads come and go; what they leave the next ones take.
+  thread_local std::unique_ptr<Borrowed> scratch;
+  if (scratch == nullptr || scratch->count() < count) {
+    scratch.reset();
+    scratch = std::make_unique<Borrowed>(count);
+  }
+  return scratch->data();
 }
 
 Work::~Work() { std::free(partials); }
@@ -176,6 +227,12 @@ void Work::compute(int64_t part) const {
 void Work::add(int64_t sum) const {
   const Sum& s = sums[sum];
   product_code().add(&parts[s.first], s.count, products[s.product], s.m0, s.m1);
+}
+
+void compute(const Work& work, const Threading& threading) {
+  threading.each(static_cast<int64_t>(work.parts.size()), [&](int64_t part) { work.compute(part); });
+  if (work.sums.empty()) return;
+  threading.each(static_cast<int64_t>(work.sums.size()), [&](int64_t sum) { work.add(sum); });
 }
 
 }  // namespace headrace

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 namespace headrace {
@@ -74,6 +76,7 @@ struct Product {
   Left left;
   Right right;
   Out out;
+  bool adds;         // to what is there already
   bool is_finished;  // whether `finish` says anything
   Finish finish;
 };
@@ -102,7 +105,50 @@ extern const ProductCode* const kProductsPlain;
 // The code for this CPU, or what HEADRACE_PRODUCTS names ("avx512", "avx2", "plain") if the CPU has it.
 const ProductCode& product_code();
 
-// Numbers for one thread's use, which stay allocated.
+// Memory for numbers, in pages of its own.
+class Pages {
+ public:
+  Pages() = default;
+  explicit Pages(int64_t numbers);
+  Pages(Pages&& other) noexcept { *this = std::move(other); }
+  Pages& operator=(Pages&& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    std::swap(bytes_, other.bytes_);
+    other.free();
+    other.count_ = 0;
+    return *this;
+  }
+  ~Pages() { free(); }
+
+  float* data() const { return data_; }
+  int64_t count() const { return count_; }
+
+ private:
+  void free();
+
+  void* base_ = nullptr;
+  float* data_ = nullptr;
+  int64_t count_ = 0, bytes_ = 0;
+};
+
+// Numbers for somebody's use, which stay allocated for the next.
+class Borrowed {
+ public:
+  explicit Borrowed(int64_t count);
+  ~Borrowed();
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+
+  float* data() const { return pages_.data(); }
+  int64_t count() const { return pages_.count(); }
+
+ private:
+  Pages pages_;
+};
+
+// Numbers for one thread's use.
 float* thread_scratch(int64_t count);
 
 // How products are computed: all parts, then, where a sum over k was cut, the sums of its parts.
@@ -126,5 +172,14 @@ struct Work {
   void compute(int64_t part) const;
   void add(int64_t sum) const;
 };
+
+// How work is spread over threads: `each` calls its second argument for each piece below the first.
+struct Threading {
+  int64_t threads;
+  std::function<void(int64_t, const std::function<void(int64_t)>&)> each;
+};
+
+// Computes what has been cut into parts.
+void compute(const Work& work, const Threading& threading);
 
 }  // namespace headrace

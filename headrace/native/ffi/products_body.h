@@ -714,7 +714,8 @@ HEADRACE_TARGET void compute(const Product& of, const Part& part, float* scratch
   const auto block_of = [&](int64_t n, int64_t step) {
     const int64_t k = part.k0 + step * most_deep;
     return Block{n, part.n1 - n < most_wide ? part.n1 - n : most_wide,     k,
-                 part.k1 - k < most_deep ? part.k1 - k : most_deep, step > 0, step + 1 == steps, direct};
+                 part.k1 - k < most_deep ? part.k1 - k : most_deep, step > 0 || (of.adds && part.partial == nullptr),
+                 step + 1 == steps, direct};
   };
   // Panels that are computed together; returns the row behind them.
   const auto gather = [&](int64_t row, Panel* panels, int64_t& group) {
@@ -765,6 +766,7 @@ HEADRACE_TARGET void add_parts(const Part* parts, int64_t count, const Product& 
     for (int64_t n = 0; n < of.n; n += kLanes) {
       const int64_t rest = of.n - n;
       V sum = load_up_to(parts[0].partial + i * of.n + n, rest);
+      if (of.adds) sum += load_up_to(to + n, rest);
       for (int64_t p = 1; p < count; ++p) sum += load_up_to(parts[p].partial + i * of.n + n, rest);
       store_up_to(to + n, sum, rest);
     }

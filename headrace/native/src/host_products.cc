@@ -1,6 +1,7 @@
 // Products of matrices and convolutions for the interpreter, float32, on threads of their own.
 
 #include <cstdint>
+#include <functional>
 #include <new>
 
 #include "export.h"
@@ -10,18 +11,17 @@
 
 namespace {
 
-// Returns 0, or 1 without memory.
-template <typename Fill>
-int64_t run(int64_t threads, const Fill& fill) {
-  headrace::Work work;
+// Calls `compute(threading)`; returns 0, or 1 without memory.
+template <typename Compute>
+int64_t run(int64_t threads, const Compute& compute) {
+  const auto each = [threads](int64_t pieces, const std::function<void(int64_t)>& work) {
+    headrace::for_each_piece(pieces, threads, work);
+  };
   try {
-    fill(work);
-    work.cut(threads);
+    compute(headrace::Threading{threads, each});
   } catch (const std::bad_alloc&) {
     return 1;
   }
-  headrace::for_each_piece(static_cast<int64_t>(work.parts.size()), threads, [&](int64_t part) { work.compute(part); });
-  headrace::for_each_piece(static_cast<int64_t>(work.sums.size()), threads, [&](int64_t sum) { work.add(sum); });
   return 0;
 }
 
@@ -30,8 +30,11 @@ int64_t run(int64_t threads, const Fill& fill) {
 // a is [m, k], or [k, m] if it is to be turned; b is [k, n], or [n, k].
 HEADRACE_EXPORT int64_t headrace_host_product(const float* a, int64_t turn_a, const float* b, int64_t turn_b, float* c,
                                               int64_t m, int64_t n, int64_t k, int64_t threads) {
-  return run(threads, [&](headrace::Work& work) {
+  return run(threads, [&](const headrace::Threading& threading) {
+    headrace::Work work;
     work.products.push_back(headrace::matrix_product(a, turn_a != 0, b, turn_b != 0, c, m, n, k));
+    work.cut(threads);
+    headrace::compute(work, threading);
   });
 }
 
@@ -51,10 +54,10 @@ HEADRACE_EXPORT int64_t headrace_host_convolution(int64_t which, const int64_t* 
     of.before[i] = geometry[19 + i];
   }
   if (!of.is_sound()) return 2;
-  return run(threads, [&](headrace::Work& work) {
-    if (which == 0) of.forward(a, b, out, nullptr, work);
-    if (which == 1) of.input_gradient(a, b, out, work);
-    if (which == 2) of.filter_gradient(a, b, out, work);
+  return run(threads, [&](const headrace::Threading& threading) {
+    if (which == 0) of.forward(a, b, out, nullptr, threading);
+    if (which == 1) of.input_gradient(a, b, out, threading);
+    if (which == 2) of.filter_gradient(a, b, out, threading);
   });
 }
 

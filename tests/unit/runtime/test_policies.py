@@ -91,6 +91,7 @@ def test_nonsense_is_refused(option, value, message, monkeypatch):
     [
         ("NATIVE", "off", "HEADRACE_NATIVE is one of 0, 1, not 'off'"),
         ("PRODUCTS", "bogus", "HEADRACE_PRODUCTS is one of avx512, avx2, plain, not 'bogus'"),
+        ("WINOGRAD", "maybe", "HEADRACE_WINOGRAD is one of 0, 1, not 'maybe'"),
         ("KEEP_MEMORY", "no", "HEADRACE_KEEP_MEMORY is one of 0, 1, not 'no'"),
     ],
 )
