@@ -140,7 +140,7 @@ class name_scope:
         if graph is not get_default_graph():
             switched = graph.as_default()
             switched.__enter__()
-        old = graph._name_stack
+        old = graph._name_stack, graph._scope_around
         try:
             new = graph._enter_name_scope(self._name)
         except BaseException:
@@ -148,12 +148,14 @@ class name_scope:
                 switched.__exit__(None, None, None)
             raise
         graph._name_stack = new
+        if not self._name:
+            graph._scope_around = ""
         self._entered.append((graph, old, switched))
         return new + "/" if new else ""
 
     def __exit__(self, *error: Any) -> None:
         graph, old, switched = self._entered.pop()
-        graph._name_stack = old
+        graph._name_stack, graph._scope_around = old
         if switched is not None:
             switched.__exit__(*error)
 
@@ -222,10 +224,11 @@ def init_scope() -> Iterator[None]:
     """Lifts the nodes made inside out of control dependencies and function bodies.
 
     Inside a function's graph the outermost graph becomes the default. Device blocks stay in force; inside colocation,
-    which clears them, those around the enclosing `init_scope` do.
+    which clears them, those around the enclosing `init_scope` do. So do name scopes, also those around a branch or a
+    loop that TensorFlow makes no function of.
     """
     graph = get_default_graph()
-    scope = graph.get_name_scope()
+    scope = "/".join(part for part in (graph._scope_around, graph.get_name_scope()) if part)
     outer = graph
     while outer.building_function and outer.outer_graph is not None:
         outer = outer.outer_graph

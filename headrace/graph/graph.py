@@ -35,6 +35,8 @@ class Graph:
         self._by_name: dict[str, Operation] = {}
         self._names = NameTable()
         self._name_stack = ""
+        # Of the body of a branch or a loop, the scope that names of variables made inside start with.
+        self._scope_around = ""
         self._control_stack: list[ControlDependencies] = []
         self._devices = DeviceScopes()
         self._init_devices = DeviceScopes()
@@ -339,13 +341,15 @@ class Graph:
         Raises:
           ValueError: The name holds characters that node names can't.
         """
-        old = self._name_stack
+        old = self._name_stack, self._scope_around
         new = self._enter_name_scope(name)
         self._name_stack = new
+        if not name:
+            self._scope_around = ""
         try:
             yield new + "/" if new else ""
         finally:
-            self._name_stack = old
+            self._name_stack, self._scope_around = old
 
     def _enter_name_scope(self, name: str | None) -> str:
         if not name:
@@ -591,15 +595,17 @@ class Graph:
 
 def as_operation(value: Any, graph: Graph) -> Operation:
     """Returns the operation that a Tensor, Variable or Operation is or comes from."""
-    if isinstance(value, Operation):
-        return value
-    if isinstance(value, Tensor):
-        return value.op
     handle = getattr(value, "_handle", None)
     if isinstance(handle, Tensor):
         return handle.op
     convert = getattr(value, "_as_graph_element", None)
-    if convert is None and isinstance(getattr(value, "op", None), Operation):
+    if convert is not None:
+        value = convert()  # a variable may well be of a graph around this one
+    elif not isinstance(value, (Operation, Tensor)) and isinstance(getattr(value, "op", None), Operation):
         return value.op  # type: ignore[no-any-return]
+    if isinstance(value, Operation):
+        return value
+    if isinstance(value, Tensor):
+        return value.op
     element = graph.as_graph_element(value)
     return element.op if isinstance(element, Tensor) else element

@@ -55,6 +55,7 @@ def body(graph: Any, outer: Any, known: set[Any]) -> Iterator[None]:
     """
     root = outer._numbered_with or outer
     graph._numbered_with, graph._known = root, known
+    graph._scope_around = "/".join(part for part in (outer._scope_around, outer.get_name_scope()) if part)
     root._open_bodies.append(graph)
     try:
         yield

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from headrace.export import NAMES
 from headrace.graph import Graph, Operation, Tensor, get_default_graph, numbering
 from headrace.graph.automatic_control import AutomaticControl
 from headrace.graph.func_graph import FuncGraph, Function, next_function_number
@@ -53,7 +54,8 @@ def body_of(
 
     automatic = AutomaticControl(body) if body._automatic_control else None
     counted = contextlib.nullcontext() if known is None else numbering.body(body, outer, known)
-    with counted, body.as_default():
+    variables = _resource_variables() if known is None else contextlib.nullcontext()
+    with counted, body.as_default(), variables:
         result = function(*(() if arguments is None else arguments(body)))
         structure = pack_like(result, [leaf(v) for v in flatten(result)])
         body.structured_outputs = structure
@@ -62,6 +64,18 @@ def body_of(
         if automatic is not None:
             finish_in_order(body, automatic)
     return body
+
+
+@contextlib.contextmanager
+def _resource_variables() -> Iterator[None]:
+    """Has the variables that a function makes be resource variables, whatever the scope around it says."""
+    scope = NAMES["get_variable_scope"]()
+    old = scope.use_resource
+    scope.set_use_resource(True)
+    try:
+        yield
+    finally:
+        scope.set_use_resource(old)
 
 
 def returned(tensor: Tensor) -> Tensor:

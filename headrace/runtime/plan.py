@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from headrace import ending, errors, lazy, native
-from headrace.dtypes import resource
+from headrace.dtypes import resource, variant
 from headrace.graph import Operation, Tensor
 from headrace.lazy import has_jax
 from headrace.passes.access import late_reads
-from headrace.passes.arrays import work_on_arrays
+from headrace.passes.arrays import is_flow, work_on_arrays
 from headrace.passes.cut import pieces, stages, updates_distinct_rows
 from headrace.passes.prune import needed
 from headrace.passes.rewrite import Rewriter
@@ -731,6 +731,10 @@ def _to_caller(value: Any, tensor: Tensor) -> Any:
     """Returns a fetched value as TensorFlow gives it: an array of the caller's own, a scalar, or bytes."""
     if isinstance(value, VariableState):
         raise TypeError(f"Tensor {tensor.name} holds a resource; it can't be fetched.")
+    if tensor._dtype is variant:
+        if not is_flow(tensor):
+            raise errors.InternalError(None, None, "Tensorflow type 21 not convertible to numpy dtype.")
+        return np.float32(0)  # TensorFlow's flows are numbers that say nothing
     if type(value) is np.ndarray:
         if value.ndim == 0:
             return value[()]

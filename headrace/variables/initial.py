@@ -53,6 +53,29 @@ def checked_collections(collections: Any, trainable: bool) -> list[Any]:
     return found
 
 
+def check_initial_value(value: Any, name: str | None) -> None:
+    """Refuses a tensor made in the body of a branch, a loop or a function as a variable's initial value.
+
+    Raises:
+      ValueError: `value` is such a tensor.
+    """
+    graph = get_default_graph()
+    if not (isinstance(value, Tensor) and value.graph.building_function):
+        return
+    if numbering.is_numbered(value.graph):
+        around = (graph._scope_around, graph.get_name_scope(), (name or "Variable").rstrip("/"))
+        scope = name if name and name.endswith("/") else "/".join(part for part in around if part) + "/"
+        raise ValueError(
+            f"Initializer for variable {scope} is from inside a control-flow construct, such as a loop or conditional. "
+            "When creating a variable inside a loop or conditional, use a lambda as the initializer."
+        )
+    raise ValueError(
+        "Tensor-typed variable initializers must either be wrapped in an init_scope or callable (e.g., "
+        "`tf.Variable(lambda : tf.truncated_normal([10, 40]))`) when building functions. Please file a feature request "
+        "if this restriction inconveniences you."
+    )
+
+
 def guarded(name: str, value: Tensor) -> Tensor:
     """Returns an initial value that does not read uninitialized variables.
 

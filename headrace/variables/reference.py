@@ -11,7 +11,13 @@ from headrace.graph.default import colocate_with, device, prepend_name_scope, st
 from headrace.opdef import convert_to_tensor, raw
 from headrace.tensor_shape import TensorShape, to_tuple
 from headrace.variables.base import Variable
-from headrace.variables.initial import checked_collections, guarded, initializer_block, placed_with
+from headrace.variables.initial import (
+    check_initial_value,
+    checked_collections,
+    guarded,
+    initializer_block,
+    placed_with,
+)
 from headrace.variables.modes import checked_modes
 
 
@@ -49,6 +55,7 @@ class RefVariable(Variable):
             raise ValueError("The `constraint` argument must be a callable.")
         self._constraint = constraint
         self._caching_device = caching_device
+        check_initial_value(initial_value, name)
         with init_scope():
             values = [] if callable(initial_value) else [initial_value]
             with name_scope(name, "Variable", values) as scope:

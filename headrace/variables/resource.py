@@ -10,7 +10,13 @@ from headrace.graph.default import colocate_with, device, prepend_name_scope
 from headrace.opdef import convert_to_tensor, raw
 from headrace.tensor_shape import TensorShape, to_tuple
 from headrace.variables.base import Variable
-from headrace.variables.initial import checked_collections, guarded, initializer_block, placed_with
+from headrace.variables.initial import (
+    check_initial_value,
+    checked_collections,
+    guarded,
+    initializer_block,
+    placed_with,
+)
 from headrace.variables.modes import checked_modes
 from headrace.variables.reference import restore_from_def, variable_def_of
 
@@ -50,11 +56,7 @@ class ResourceVariable(Variable):
             raise ValueError("The `constraint` argument must be a callable.")
         self._constraint = constraint
         self._caching_device = caching_device
-        if isinstance(initial_value, Tensor) and initial_value.graph is not get_default_graph():
-            raise ValueError(
-                f"Tensor-typed variable initializers must either be wrapped in an init_scope or callable (e.g., "
-                f"`tf.Variable(lambda : tf.truncated_normal([10, 40]))`) when building functions. Got: {initial_value}"
-            )
+        check_initial_value(initial_value, name)
         with init_scope():
             values = [] if callable(initial_value) else [initial_value]
             with name_scope(name, "Variable", values) as scope:

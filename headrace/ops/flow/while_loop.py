@@ -9,7 +9,7 @@ from headrace.graph.type_spec import TypeSpec
 from headrace.opdef import GRADIENTS, convert_to_tensor, export, op, raw
 from headrace.opdef.bodies import body_of, function_name, identities, loop_node
 from headrace.ops.flow.loop_gradient import loop_gradient
-from headrace.ops.flow.toggles import numbered
+from headrace.ops.flow.toggles import is_functional, numbered
 from headrace.tensor_shape import TensorShape, to_tuple
 
 _TEXT = """
@@ -131,7 +131,10 @@ def while_loop(
             back_prop,
             scope,
         )
-    result = pack_like(loop_vars if return_same_structure else returned, flat, composites=True)
+    result = pack_like(returned, flat, composites=True)
+    if is_functional(get_default_graph()):
+        # A loop made of single nodes has its results in the structure that the body gives them.
+        result = pack_like(loop_vars, flatten(result))
     if not return_same_structure and isinstance(result, (list, tuple)) and len(result) == 1:
         return result[0]
     return result
