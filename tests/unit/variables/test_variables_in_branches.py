@@ -100,7 +100,7 @@ def test_nodes_of_a_branch_are_placed_with_variables_around_it(functional, tier)
         assert session.run(tf.cond(_true(), branch, lambda: 1.0)) == 3.0
 
 
-def test_a_layer_of_batch_normalization_trains_in_a_branch(functional, tier):
+def test_a_layer_of_batch_normalization_is_built_in_a_branch(functional, tier):
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.constant([[1.0, 2.0], [3.0, 6.0]])
         y = tf.cond(_true(), lambda: tf.layers.batch_normalization(x, training=True), lambda: x)
