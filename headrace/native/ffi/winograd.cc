@@ -1,10 +1,15 @@
-// Convolutions with windows of 3 x 3 by minimal filtering (Lavin and Gray, "Fast Algorithms for Convolutional Neural
+// Convolutions by minimal filtering (Lavin and Gray, "Fast Algorithms for Convolutional Neural
 // Networks", 2016; Winograd, 1980).
 //
 // A tile of 2 x 2 outputs hangs on 4 x 4 elements of the input. Its transform, and that of the filter, are multiplied
 // element by element, 16 multiplications instead of 36; over all channels, filters and tiles that is sixteen products of
 // matrices, one for each of the sixteen places. A thread transforms so many tiles as its cache holds, multiplies them and
 // transforms the results back.
+//
+// A window of five is one of two and one of three beside it: these lie as far apart as tiles do, so that the second sees
+// the next tile, which has been transformed anyway. The products are then convolutions over the tiles, with windows of
+// two. The transform of two elements has nothing in the last place: 49 multiplications are left of 100. A window of seven
+// is two, two and three.
 //
 // An output hangs on no more elements than its window sees, but they are added and taken away again: where one is
 // infinite, or sums overflow on the way, NaN comes of what should be infinite. Where an output is not finite the caller
@@ -72,7 +77,7 @@ HEADRACE_CLONES void transform_input(const float* const* from, int64_t count, fl
 }
 
 // Of a filter's 3 x 3 elements.
-HEADRACE_CLONES void transform_filter(const float* const* from, int64_t count, float* to, int64_t plane) {
+HEADRACE_CLONES void transform_filter(const float* const* from, int64_t count, float* const* to) {
 #pragma GCC ivdep
   for (int64_t c = 0; c < count; ++c) {
     float rows[4][3];
@@ -85,10 +90,10 @@ HEADRACE_CLONES void transform_filter(const float* const* from, int64_t count, f
     }
     for (int i = 0; i < 4; ++i) {
       const float a = rows[i][0], b = rows[i][1], d = rows[i][2];
-      to[(4 * i) * plane + c] = a;
-      to[(4 * i + 1) * plane + c] = 0.5f * (a + b + d);
-      to[(4 * i + 2) * plane + c] = 0.5f * (a - b + d);
-      to[(4 * i + 3) * plane + c] = d;
+      to[4 * i][c] = a;
+      to[4 * i + 1][c] = 0.5f * (a + b + d);
+      to[4 * i + 2][c] = 0.5f * (a - b + d);
+      to[4 * i + 3][c] = d;
     }
   }
 }
@@ -141,14 +146,13 @@ HEADRACE_CLONES bool transform_back(const float* from, int64_t plane, int64_t co
 }
 
 // Back to the gradient of a filter's 3 x 3 elements; returns whether all are finite.
-HEADRACE_CLONES bool transform_filter_back(const float* from, int64_t plane, int64_t count, float* const* to) {
+HEADRACE_CLONES bool transform_filter_back(const float* const* from, int64_t count, float* const* to) {
   int wrong = 0;
 #pragma GCC ivdep
   for (int64_t c = 0; c < count; ++c) {
     float rows[3][4];
     for (int j = 0; j < 4; ++j) {
-      const float a = from[j * plane + c], b = from[(4 + j) * plane + c], d = from[(8 + j) * plane + c],
-                  e = from[(12 + j) * plane + c];
+      const float a = from[j][c], b = from[4 + j][c], d = from[8 + j][c], e = from[12 + j][c];
       rows[0][j] = a + 0.5f * (b + d);
       rows[1][j] = 0.5f * (b - d);
       rows[2][j] = 0.5f * (b + d) + e;
@@ -206,8 +210,8 @@ struct Grid {
 
   // Writes where the elements of a tile are; `beyond` stands for those that are not in the image.
   template <int kSide>
-  void elements(int64_t tile, float* data, float* beyond, float** at) const {
-    const int64_t image = tile / (down * across), y = tile / across % down * 2 - before[0], x = tile % across * 2 - before[1];
+  void elements(int64_t image, int64_t row, int64_t column, float* data, float* beyond, float** at) const {
+    const int64_t y = row * 2 - before[0], x = column * 2 - before[1];
     for (int i = 0; i < kSide; ++i) {
       for (int j = 0; j < kSide; ++j) {
         const bool inside = y + i >= 0 && y + i < height && x + j >= 0 && x + j < width;
@@ -217,74 +221,204 @@ struct Grid {
   }
 };
 
-Grid grid_of(int64_t images, const int64_t* size, int64_t channels, const int64_t* tiles, int64_t before_y, int64_t before_x) {
-  return {images, size[1], size[2], channels, tiles[0], tiles[1], {before_y, before_x}};
+Grid grid_of(int64_t images, const int64_t* size, int64_t channels, int64_t before_y, int64_t before_x) {
+  return {images, size[1], size[2], channels, (size[1] + 1) / 2, (size[2] + 1) / 2, {before_y, before_x}};
 }
 
-// Transforms tiles from `first` to `end`; row `t` of each plane is that of tile `first + t`.
-template <int kSide, typename Transform>
-void transform_tiles(const Grid& grid, const float* data, const float* zeros, int64_t first, int64_t end, float* to,
-                     int64_t plane, const Transform& transform) {
-  float* at[kSide * kSide];
-  for (int64_t t = first; t < end; ++t, to += grid.channels) {
-    grid.elements<kSide>(t, const_cast<float*>(data), const_cast<float*>(zeros), at);
-    transform(at, grid.channels, to, plane);
+// Tiles that are computed together: rows of tiles of some images; of one image if they are not all its rows.
+struct Lot {
+  int64_t image, images, row, rows;
+};
+
+// How a grid is cut into lots.
+struct Lots {
+  int64_t images, down, whole, cuts;  // lots of whole images; or, if `cuts` is more than one, lots of an image
+  int64_t most_images, most_rows;
+
+  Lots(const Grid& grid, int64_t wanted) : images(grid.images), down(grid.down) {
+    whole = std::min(wanted, images);
+    cuts = wanted <= images ? 1 : std::min(down, (wanted + images - 1) / images);
+    most_images = cuts > 1 ? 1 : (images + whole - 1) / whole;
+    most_rows = (down + cuts - 1) / cuts;
   }
-}
-
-// Transforms filters [3, 3, rows, columns] to sixteen matrices [rows, columns].
-void transform_filters(const Threading& threading, const float* w, int64_t rows, int64_t columns, bool is_turned,
-                       float* to, int64_t plane) {
-  threading.each(rows, [&](int64_t row) {
-    const float* at[9];
-    for (int i = 0; i < 9; ++i) at[i] = w + ((is_turned ? 8 - i : i) * rows + row) * columns;
-    transform_filter(at, columns, to + row * columns, plane);
-  });
-}
+  int64_t count() const { return cuts > 1 ? images * cuts : whole; }
+  Lot at(int64_t index) const {
+    if (cuts == 1) {
+      const int64_t first = images * index / whole;
+      return {first, images * (index + 1) / whole - first, 0, down};
+    }
+    const int64_t cut = index % cuts, first = down * cut / cuts;
+    return {index / cuts, 1, first, down * (cut + 1) / cuts - first};
+  }
+};
 
 int64_t tiles_at_once(int64_t channels, int64_t filters) {
   return std::max(kTileRows, kCached / (kPlaces * (channels + filters)));
 }
 
+// -- windows -------------------------------------------------------------------------------------------------------
+
+// A window as windows of two, and a last one of three, along both axes.
+struct Window {
+  int64_t size[2], parts[2];
+
+  explicit Window(const Convolution& of) {
+    for (int a = 0; a < 2; ++a) {
+      size[a] = of.window[a + 1];
+      parts[a] = (size[a] - 1) / 2;
+    }
+  }
+  bool is_one() const { return parts[0] == 1 && parts[1] == 1; }
+  // The first part along an axis that has something in this place: in the last only the part of three has.
+  int64_t first(int axis, int64_t place) const { return place == 3 ? parts[axis] - 1 : 0; }
+  int64_t parts_in(int64_t place) const {
+    return (parts[0] - first(0, place / 4)) * (parts[1] - first(1, place % 4));
+  }
+  // The index of a part among those in a place, -1 if it is not there.
+  int64_t index(int64_t place, int64_t y, int64_t x) const {
+    const int64_t first_y = first(0, place / 4), first_x = first(1, place % 4);
+    return y < first_y || x < first_x ? -1 : (y - first_y) * (parts[1] - first_x) + x - first_x;
+  }
+  // Calls `visit(i, element)` for each of the 3 x 3 elements of a part; -1 is for those that it does not have.
+  template <typename Visit>
+  void elements(int64_t y, int64_t x, const Visit& visit) const {
+    for (int i = 0; i < 9; ++i) {
+      const int64_t down = i / 3, across = i % 3;
+      const bool is_there = (down < 2 || y == parts[0] - 1) && (across < 2 || x == parts[1] - 1);
+      visit(i, is_there ? (2 * y + down) * size[1] + 2 * x + across : -1);
+    }
+  }
+};
+
+// Sixteen matrices of [the parts in this place, rows, columns].
+struct Planes {
+  int64_t rows, columns, starts[kPlaces + 1];
+
+  Planes(const Window& window, int64_t rows, int64_t columns) : rows(rows), columns(columns), starts{} {
+    for (int64_t p = 0; p < kPlaces; ++p) {
+      starts[p + 1] = starts[p] + plane_of(window.parts_in(p) * rows, columns);
+    }
+  }
+  int64_t size() const { return starts[kPlaces]; }
+  // Writes where a row of a part is in each place; `beyond` stands for what is not there.
+  void at(const Window& window, int64_t y, int64_t x, int64_t row, float* data, float* beyond, float** to) const {
+    for (int64_t p = 0; p < kPlaces; ++p) {
+      const int64_t index = window.index(p, y, x);
+      to[p] = index < 0 ? beyond : data + starts[p] + (index * rows + row) * columns;
+    }
+  }
+};
+
+// What of the transformed tiles of a lot is multiplied in one place.
+void see_tiles(Product& product, bool is_turned, const Window& window, int64_t place, const Lot& lot, const Grid& in) {
+  if (window.is_one()) return;
+  product.left.kind = is_turned ? Left::kTurnedPatches : Left::kPatches;
+  Patches& of = product.left.patches;
+  const int64_t from[2] = {window.first(0, place / 4), window.first(1, place % 4)}, outputs[2] = {lot.rows, in.across};
+  Region all{};
+  for (int a = 0; a < 3; ++a) {
+    of.window[a] = a == 0 ? 1 : window.parts[a - 1] - from[a - 1];
+    of.outputs[a] = a == 0 ? 1 : outputs[a - 1];
+    of.size[a] = a == 0 ? 1 : outputs[a - 1] + window.parts[a - 1] - 1;
+    of.before[a] = a == 0 ? 0 : -from[a - 1];
+    of.step[a] = of.dilation[a] = 1;
+    all.size[a] = of.outputs[a];
+    all.taps[a][1] = of.window[a];
+  }
+  of.pixel = of.channels = in.channels;
+  product.left.regions = {all};
+}
+
+// Transforms the tiles of a lot, and those that its windows see beyond it.
+void transform_seen(const Grid& in, const Window& window, const Lot& lot, const float* x, const float* zeros, float* to,
+                    int64_t plane) {
+  float* at[16];
+  for (int64_t n = lot.image; n < lot.image + lot.images; ++n) {
+    for (int64_t r = lot.row; r < lot.row + lot.rows + window.parts[0] - 1; ++r) {
+      for (int64_t c = 0; c < in.across + window.parts[1] - 1; ++c, to += in.channels) {
+        in.elements<4>(n, r, c, const_cast<float*>(x), const_cast<float*>(zeros), at);
+        transform_input(at, in.channels, to, plane);
+      }
+    }
+  }
+}
+
+// Tiles that the windows of the largest lot see.
+int64_t most_seen(const Lots& lots, const Window& window, const Grid& in) {
+  return lots.most_images * (lots.most_rows + window.parts[0] - 1) * (in.across + window.parts[1] - 1);
+}
+
+// Transforms a filter [window, rows, columns].
+void transform_filters(const Threading& threading, const Window& window, const float* w, bool is_turned, float* to,
+                       const Planes& planes) {
+  const int64_t elements = window.size[0] * window.size[1], rows = planes.rows, columns = planes.columns;
+  threading.each(rows, [&](int64_t row) {
+    Room room{thread_scratch(2 * up(columns))};
+    float *zeros = room.take(columns), *beyond = room.take(columns);
+    std::fill(zeros, zeros + columns, 0.0f);
+    for (int64_t y = 0; y < window.parts[0]; ++y) {
+      for (int64_t x = 0; x < window.parts[1]; ++x) {
+        const float* from[9];
+        window.elements(y, x, [&](int i, int64_t element) {
+          from[i] = element < 0 ? zeros : w + ((is_turned ? elements - 1 - element : element) * rows + row) * columns;
+        });
+        float* at[kPlaces];
+        planes.at(window, y, x, row, to, beyond, at);
+        transform_filter(from, columns, at);
+      }
+    }
+  });
+}
+
+// -- convolutions --------------------------------------------------------------------------------------------------
+
 // The convolution of a grid's images with a filter that has been transformed: to images of `out`.
-bool convolve(const Threading& threading, const Grid& in, const float* x, const float* filter, int64_t filter_plane,
-              bool is_turned, const Grid& out, float* y, const Finish* finish) {
+bool convolve(const Threading& threading, const Window& window, const Grid& in, const float* x, const float* filter,
+              const Planes& planes, bool is_turned, const Grid& out, float* y, const Finish* finish) {
   const ProductCode& code = product_code();
-  const int64_t widest = std::max(in.channels, out.channels), tiles = in.tiles();
-  int64_t chunks = std::max<int64_t>(1, tiles / tiles_at_once(in.channels, out.channels));
-  if (chunks < 8 * threading.threads) chunks = (chunks + threading.threads - 1) / threading.threads * threading.threads;
-  const int64_t chunk = (tiles + chunks - 1) / chunks;
-  const int64_t in_plane = plane_of(chunk, in.channels), out_plane = plane_of(chunk, out.channels);
+  const int64_t widest = std::max(in.channels, out.channels);
+  int64_t wanted = std::max<int64_t>(1, out.tiles() / tiles_at_once(in.channels, out.channels));
+  if (wanted < 8 * threading.threads) wanted = (wanted + threading.threads - 1) / threading.threads * threading.threads;
+  const Lots lots(out, wanted);
+  const int64_t in_plane = plane_of(most_seen(lots, window, out), in.channels);
+  const int64_t out_plane = plane_of(lots.most_images * lots.most_rows * out.across, out.channels);
   std::atomic<bool> is_finite{true};
-  threading.each(chunks, [&](int64_t piece) {
-    const int64_t first = tiles * piece / chunks, end = tiles * (piece + 1) / chunks, count = end - first;
+  threading.each(lots.count(), [&](int64_t piece) {
     if (!is_finite) return;
     Room room{thread_scratch(up(code.scratch) + kPlaces * (in_plane + out_plane) + 3 * up(widest))};
     float *scratch = room.take(code.scratch), *ones = room.take(widest), *zeros = room.take(widest);
     float *beyond = room.take(widest), *from = room.take(kPlaces * in_plane), *to = room.take(kPlaces * out_plane);
     std::fill(ones, ones + widest, 1.0f);
     std::fill(zeros, zeros + widest, -0.0f);  // to add this one changes nothing, not even a zero
-    transform_tiles<4>(in, x, zeros, first, end, from, in_plane, transform_input);
+    const Lot lot = lots.at(piece);
+    transform_seen(in, window, lot, x, zeros, from, in_plane);
+    const int64_t count = lot.images * lot.rows * out.across;
     for (int64_t p = 0; p < kPlaces; ++p) {
-      const Product product = matrix_product(from + p * in_plane, false, filter + p * filter_plane, is_turned,
-                                             to + p * out_plane, count, out.channels, in.channels);
-      code.compute(product, {0, 0, count, 0, out.channels, 0, in.channels, nullptr}, scratch);
+      const int64_t parts = window.parts_in(p);
+      Product product = matrix_product(from + p * in_plane, false, filter + planes.starts[p], is_turned, to + p * out_plane,
+                                       count, out.channels, parts * in.channels);
+      if (is_turned) {
+        product.right.stride = product.right.run = in.channels;
+        for (int64_t i = 1; i < parts; ++i) product.right.offsets.push_back(i * planes.rows * planes.columns);
+      }
+      see_tiles(product, false, window, p, lot, in);
+      code.compute(product, {0, 0, count, 0, out.channels, 0, product.k, nullptr}, scratch);
     }
     float* at[4];
-    for (int64_t t = first; t < end; ++t, to += out.channels) {
-      out.elements<2>(t, y, beyond, at);
-      if (!transform_back(to, out_plane, out.channels, at)) is_finite = false;
-      if (finish == nullptr) continue;
-      for (float* row : at) {
-        if (row != beyond) finish_row(*finish, row, out.channels, ones, zeros);
+    for (int64_t n = lot.image; n < lot.image + lot.images; ++n) {
+      for (int64_t r = lot.row; r < lot.row + lot.rows; ++r) {
+        for (int64_t c = 0; c < out.across; ++c, to += out.channels) {
+          out.elements<2>(n, r, c, y, beyond, at);
+          if (!transform_back(to, out_plane, out.channels, at)) is_finite = false;
+          if (finish == nullptr) continue;
+          for (float* row : at) {
+            if (row != beyond) finish_row(*finish, row, out.channels, ones, zeros);
+          }
+        }
       }
     }
   });
   return is_finite;
-}
-
-void count_tiles(const int64_t* outputs, int64_t* tiles) {
-  for (int a = 0; a < 2; ++a) tiles[a] = (outputs[a + 1] + 1) / 2;
 }
 
 }  // namespace
@@ -294,53 +428,58 @@ bool takes_winograd(const Convolution& of) {
   if (wanted != nullptr && std::strcmp(wanted, "0") == 0) return false;
   if (of.groups != 1 || of.size[0] != 1 || of.outputs[0] != 1 || of.window[0] != 1 || of.before[0] != 0) return false;
   for (int a = 1; a < 3; ++a) {
-    if (of.window[a] != 3 || of.step[a] != 1 || of.dilation[a] != 1) return false;
-    if (of.before[a] < 0 || of.before[a] > 2 || of.outputs[a] > of.size[a] + 4) return false;
+    const int64_t size = of.window[a];
+    if ((size != 3 && size != 5 && size != 7) || of.step[a] != 1 || of.dilation[a] != 1) return false;
+    if (of.before[a] < 0 || of.before[a] >= size || of.outputs[a] > of.size[a] + 2 * (size - 1)) return false;
   }
   const int64_t tiles = of.images * ((of.outputs[1] + 1) / 2) * ((of.outputs[2] + 1) / 2);
   if (std::min(of.channels, of.filters) < kFewestChannels || tiles < kFewestTiles) return false;
-  return 36.0 * tiles * of.channels * of.filters >= kFewestMultiplications;
+  return 4.0 * tiles * of.window[1] * of.window[2] * of.channels * of.filters >= kFewestMultiplications;
 }
 
 bool winograd_forward(const Convolution& of, const float* x, const float* w, float* y, const Finish* finish,
                       const Threading& threading) {
-  int64_t tiles[2];
-  count_tiles(of.outputs, tiles);
-  const int64_t plane = plane_of(of.channels, of.filters);
-  const Borrowed memory(kPlaces * plane);
-  float* filter = memory.data();
-  transform_filters(threading, w, of.channels, of.filters, false, filter, plane);
-  return convolve(threading, grid_of(of.images, of.size, of.channels, tiles, of.before[1], of.before[2]), x, filter, plane,
-                  false, grid_of(of.images, of.outputs, of.filters, tiles, 0, 0), y, finish);
+  const Window window(of);
+  const Planes planes(window, of.channels, of.filters);
+  const Borrowed memory(planes.size());
+  transform_filters(threading, window, w, false, memory.data(), planes);
+  Grid in = grid_of(of.images, of.size, of.channels, of.before[1], of.before[2]);
+  const Grid out = grid_of(of.images, of.outputs, of.filters, 0, 0);
+  in.down = out.down;
+  in.across = out.across;
+  return convolve(threading, window, in, x, memory.data(), planes, false, out, y, finish);
 }
 
 bool winograd_input_gradient(const Convolution& of, const float* w, const float* dy, float* dx,
                              const Threading& threading) {
   // The convolution of the gradient with the filter turned by half a circle.
-  int64_t tiles[2];
-  count_tiles(of.size, tiles);
-  const int64_t plane = plane_of(of.channels, of.filters);
-  const Borrowed memory(kPlaces * plane);
-  float* filter = memory.data();
-  transform_filters(threading, w, of.channels, of.filters, true, filter, plane);
-  return convolve(threading, grid_of(of.images, of.outputs, of.filters, tiles, 2 - of.before[1], 2 - of.before[2]), dy,
-                  filter, plane, true, grid_of(of.images, of.size, of.channels, tiles, 0, 0), dx, nullptr);
+  const Window window(of);
+  const Planes planes(window, of.channels, of.filters);
+  const Borrowed memory(planes.size());
+  transform_filters(threading, window, w, true, memory.data(), planes);
+  Grid in = grid_of(of.images, of.outputs, of.filters, of.window[1] - 1 - of.before[1], of.window[2] - 1 - of.before[2]);
+  const Grid out = grid_of(of.images, of.size, of.channels, 0, 0);
+  in.down = out.down;
+  in.across = out.across;
+  return convolve(threading, window, in, dy, memory.data(), planes, true, out, dx, nullptr);
 }
 
 bool winograd_filter_gradient(const Convolution& of, const float* x, const float* dy, float* dw,
                               const Threading& threading) {
-  int64_t cut[2];
-  count_tiles(of.outputs, cut);
-  const Grid in = grid_of(of.images, of.size, of.channels, cut, of.before[1], of.before[2]);
-  const Grid out = grid_of(of.images, of.outputs, of.filters, cut, 0, 0);
+  const Window window(of);
+  const Planes planes(window, of.channels, of.filters);
+  Grid in = grid_of(of.images, of.size, of.channels, of.before[1], of.before[2]);
+  const Grid out = grid_of(of.images, of.outputs, of.filters, 0, 0);
+  in.down = out.down;
+  in.across = out.across;
   const ProductCode& code = product_code();
-  const int64_t widest = std::max(of.channels, of.filters), tiles = in.tiles();
-  const int64_t plane = plane_of(of.channels, of.filters), sum = kPlaces * plane;
+  const int64_t widest = std::max(of.channels, of.filters), tiles = out.tiles(), sum = planes.size();
+  const Lots lots(out, std::max(threading.threads, tiles / tiles_at_once(of.channels, of.filters)));
   // Each piece adds up sums of its own.
   const int64_t pieces = std::min({threading.threads * (sum < kFewSums ? 4 : 1), std::max<int64_t>(1, kMostSums / sum),
-                                   std::max<int64_t>(1, tiles / kFewestTiles)});
-  const int64_t chunk = std::min((tiles + pieces - 1) / pieces, tiles_at_once(of.channels, of.filters));
-  const int64_t in_plane = plane_of(chunk, of.channels), out_plane = plane_of(chunk, of.filters);
+                                   std::max<int64_t>(1, tiles / kFewestTiles), lots.count()});
+  const int64_t in_plane = plane_of(most_seen(lots, window, out), of.channels);
+  const int64_t out_plane = plane_of(lots.most_images * lots.most_rows * out.across, of.filters);
   const Borrowed memory(pieces * sum);
   float* const sums = memory.data();
   threading.each(pieces, [&](int64_t piece) {
@@ -348,28 +487,49 @@ bool winograd_filter_gradient(const Convolution& of, const float* x, const float
     float *scratch = room.take(code.scratch), *zeros = room.take(widest);
     float *seen = room.take(kPlaces * in_plane), *gradient = room.take(kPlaces * out_plane);
     std::fill(zeros, zeros + widest, 0.0f);
-    const int64_t begin = tiles * piece / pieces, end = tiles * (piece + 1) / pieces;
-    for (int64_t first = begin; first < end; first += chunk) {
-      const int64_t count = std::min(chunk, end - first);
-      transform_tiles<4>(in, x, zeros, first, first + count, seen, in_plane, transform_input);
-      transform_tiles<2>(out, dy, zeros, first, first + count, gradient, out_plane, transform_gradient);
+    const int64_t begin = lots.count() * piece / pieces, end = lots.count() * (piece + 1) / pieces;
+    for (int64_t index = begin; index < end; ++index) {
+      const Lot lot = lots.at(index);
+      transform_seen(in, window, lot, x, zeros, seen, in_plane);
+      float *at[4], *to = gradient;
+      for (int64_t n = lot.image; n < lot.image + lot.images; ++n) {
+        for (int64_t r = lot.row; r < lot.row + lot.rows; ++r) {
+          for (int64_t c = 0; c < out.across; ++c, to += of.filters) {
+            out.elements<2>(n, r, c, const_cast<float*>(dy), zeros, at);
+            transform_gradient(at, of.filters, to, out_plane);
+          }
+        }
+      }
+      const int64_t count = lot.images * lot.rows * out.across;
       for (int64_t p = 0; p < kPlaces; ++p) {
         Product product = matrix_product(seen + p * in_plane, true, gradient + p * out_plane, false,
-                                         sums + piece * sum + p * plane, of.channels, of.filters, count);
-        product.adds = first > begin;
-        code.compute(product, {0, 0, of.channels, 0, of.filters, 0, count, nullptr}, scratch);
+                                         sums + piece * sum + planes.starts[p], window.parts_in(p) * of.channels, of.filters,
+                                         count);
+        see_tiles(product, true, window, p, lot, in);
+        product.adds = index > begin;
+        code.compute(product, {0, 0, product.m, 0, of.filters, 0, count, nullptr}, scratch);
       }
     }
   });
   std::atomic<bool> is_finite{true};
   threading.each(of.channels, [&](int64_t row) {
-    float* const to = sums + row * of.filters;
-    for (int64_t p = 0; p < kPlaces; ++p) {
-      for (int64_t piece = 1; piece < pieces; ++piece) add_row(to + piece * sum + p * plane, of.filters, to + p * plane);
+    Room room{thread_scratch(2 * up(of.filters))};
+    float *zeros = room.take(of.filters), *beyond = room.take(of.filters);
+    std::fill(zeros, zeros + of.filters, 0.0f);
+    for (int64_t y = 0; y < window.parts[0]; ++y) {
+      for (int64_t x = 0; x < window.parts[1]; ++x) {
+        float *from[kPlaces], *to[9];
+        planes.at(window, y, x, row, sums, zeros, from);
+        for (float* total : from) {
+          if (total == zeros) continue;
+          for (int64_t piece = 1; piece < pieces; ++piece) add_row(total + piece * sum, of.filters, total);
+        }
+        window.elements(y, x, [&](int i, int64_t element) {
+          to[i] = element < 0 ? beyond : dw + (element * of.channels + row) * of.filters;
+        });
+        if (!transform_filter_back(from, of.filters, to)) is_finite = false;
+      }
     }
-    float* at[9];
-    for (int i = 0; i < 9; ++i) at[i] = dw + (i * of.channels + row) * of.filters;
-    if (!transform_filter_back(to, plane, of.filters, at)) is_finite = false;
   });
   return is_finite;
 }

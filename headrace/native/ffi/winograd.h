@@ -1,4 +1,4 @@
-// Convolutions with windows of 3 x 3 in fewer multiplications; see winograd.cc.
+// Convolutions in fewer multiplications; see winograd.cc.
 #pragma once
 
 #include <cstdint>

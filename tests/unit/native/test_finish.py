@@ -36,6 +36,7 @@ SIZES = [
 CONVOLUTIONS = {
     "3x3": ((2, 9, 11, 30), (3, 3, 30, 37), 1, "SAME", 1),
     "3x3 in fewer multiplications": ((30, 13, 7, 37), (3, 3, 37, 45), 1, "SAME", 1),
+    "5x5 in fewer multiplications": ((40, 11, 7, 20), (5, 5, 20, 24), 1, "SAME", 1),
     "3x3 in fewer multiplications, no padding": ((20, 9, 19, 32), (3, 3, 32, 48), 1, "VALID", 1),
     "steps of two": ((3, 12, 9, 18), (3, 3, 18, 33), 2, "SAME", 1),
     "one element": ((2, 9, 8, 20), (1, 1, 20, 40), 1, "VALID", 1),
