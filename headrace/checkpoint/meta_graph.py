@@ -51,7 +51,7 @@ def build(
     if saver_def is not None:
         meta.saver_def.CopyFrom(saver_def)
     for key in collection_list or graph.get_all_collection_keys():
-        add_collection(meta, key, graph.get_collection(key), export_scope)
+        add_collection(meta, key, _items_of(graph, key), export_scope)
     return meta
 
 
@@ -83,6 +83,15 @@ def _strip_defaults(node: Any) -> None:
             and node.attr[attr.name] == attr.default_value
         ):
             del node.attr[attr.name]
+
+
+def _items_of(graph: Graph, key: str) -> list[Any]:
+    """Returns a collection without nodes and tensors of branches and loops, which no name of the graph leads to."""
+    items = graph.get_collection(key)
+    kept = [i for i in items if not isinstance(i, (Tensor, Operation)) or i.graph is graph]
+    if len(kept) < len(items):
+        logging.warning("Nodes of branches and loops in collection %s can't be saved.", key)
+    return kept
 
 
 def add_collection(meta: Any, key: str, items: list[Any], export_scope: str | None = None) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from headrace.export import export
 from headrace.graph import stack
 from headrace.graph.graph import Graph, as_operation
+from headrace.graph.leaving import around_branches
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import ControlDependencies
 from headrace.graph.tensor import Tensor
@@ -182,6 +183,7 @@ def graph_of(values: Any) -> Graph:
                 graph = getattr(each, "graph", None)
             if graph is None:
                 continue
+            graph = around_branches(graph)
             if found is None:
                 found, original = graph, each
             elif graph is not found:

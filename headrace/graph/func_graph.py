@@ -12,6 +12,7 @@ from headrace.graph import hooks, numbering
 from headrace.graph.collections import GraphKeys
 from headrace.graph.default import get_default_graph
 from headrace.graph.graph import Graph
+from headrace.graph.leaving import is_left_behind
 from headrace.graph.operation import Operation
 from headrace.graph.refusals import InaccessibleTensorError
 from headrace.graph.scopes import ControlDependencies, DeviceScopes
@@ -19,7 +20,7 @@ from headrace.graph.tensor import Tensor
 from headrace.graph.traceback import Frames
 from headrace.shapes import Shape
 
-# What a body shares with the graph around it: variables and their scopes. Other collections it sees as they were.
+# What a function shares with the graph around it: variables and their scopes. Other collections it sees as they were.
 _SHARED = (
     GraphKeys.GLOBAL_VARIABLES,
     GraphKeys.LOCAL_VARIABLES,
@@ -241,6 +242,11 @@ class FuncGraph(Graph):
         inside = []
         for each in control_inputs:
             op = _operation(each)
+            if op is not None and is_left_behind(op, self):
+                raise InaccessibleTensorError(
+                    f"The operation '{op._name}' cannot be waited for here: it is of a branch, and {self} is another "
+                    "function. Outside of functions it can be waited for."
+                )
             if op is not None and op._graph is not self:
                 if op not in self.control_captures:
                     self.control_captures.append(op)

@@ -11,6 +11,7 @@ from typing import Any
 from headrace.dtypes import as_dtype
 from headrace.export import export
 from headrace.graph import hooks, numbering, stack
+from headrace.graph.leaving import brought_out
 from headrace.graph.names import VALID_OP_NAME, VALID_SCOPE_NAME, NameTable
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import ControlDependencies, DeviceScopes, control_inputs_for
@@ -65,6 +66,8 @@ class Graph:
         self._is_loss_scaled_by_optimizer = False
         self._variable_creator_stack: list[Any] = []
         self.outer_graph: Graph | None = None
+        # Of a branch that is done: takes a node or tensor of it to what stands for it in the graph around.
+        self._way_out: Callable[[Any], Any] | None = None
         # Names that TensorFlow's nodes would have (`cond/Merge`, `while/Exit_1`) -> what stands for their output here.
         self._aliases: dict[str, Tensor] = {}
         # Called with the graph, ys and xs before a gradient: makes what was imported differentiable.
@@ -377,6 +380,8 @@ class Graph:
                 # IndexedSlices; sparse tensors are refused.
                 each = each.op
             each = getattr(each, "flat_values", each)  # of a ragged tensor
+            if isinstance(each, (Tensor, Operation)):
+                each = brought_out(each, self)
             element = self.as_graph_element(each)
             op = element.op if isinstance(element, Tensor) else element
             if op not in ops:
@@ -499,7 +504,7 @@ class Graph:
         if scope is None:
             return items
         match = re.compile(scope).match
-        return [item for item in items if hasattr(item, "name") and match(item.name)]
+        return [item for item in items if hasattr(item, "name") and match(_full_name(item))]
 
     def get_all_collection_keys(self) -> list[Any]:
         with self._lock:
@@ -591,6 +596,12 @@ class Graph:
 
     def _get_function(self, name: Any) -> Any:
         return self._functions.get(name.decode() if isinstance(name, bytes) else name)
+
+
+def _full_name(item: Any) -> str:
+    """Returns a name as TensorFlow 1 has it: what is made in a branch or a loop stands below the scope around it."""
+    around = item.graph._scope_around if isinstance(item, (Tensor, Operation)) else ""
+    return f"{around}/{item.name}" if around else item.name  # type: ignore[no-any-return]
 
 
 def as_operation(value: Any, graph: Graph) -> Operation:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.export import export
 from headrace.graph import hooks, traceback
+from headrace.graph.leaving import brought_out
 from headrace.graph.tensor import Tensor
 from headrace.shapes import Shape
 
@@ -149,6 +150,7 @@ class Operation:
         for op in ops:
             if not isinstance(op, Operation):
                 raise TypeError(f"op must be an Operation: {op}")
+            op = brought_out(op, self._graph)
             if op not in self._control_inputs:
                 self._control_inputs.append(op)
                 op._control_outputs.append(self)

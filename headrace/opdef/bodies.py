@@ -36,6 +36,7 @@ def body_of(
     """
     outer = get_default_graph()
     body = FuncGraph(name, outer)
+    body._collections = outer._collections  # what the program collects is of no branch
 
     def leaf(value: Any) -> Any:
         if isinstance(value, Operation):
@@ -173,6 +174,69 @@ def branches_node(
     for t, inner in zip(node.outputs, bodies[0].outputs, strict=False):
         t._handle_data = inner._handle_data
     return node
+
+
+def outputs_with(
+    functions: Sequence[Function], more: Sequence[Sequence[Tensor]]
+) -> tuple[list[Tensor], list[list[Tensor]]]:
+    """Returns what branches give out further, and all outputs of each: a FakeParam where another has a tensor.
+
+    Args:
+      functions: The branches.
+      more: For each branch the tensors of its body that become outputs.
+    """
+    new: list[Tensor] = []
+    outputs: list[list[Tensor]] = [list(f.outputs) for f in functions]
+    for i, tensors in enumerate(more):
+        for t in tensors:
+            new.append(t)
+            for k, f in enumerate(functions):
+                if k == i or f.graph is functions[i].graph:
+                    outputs[k].append(t)
+                else:
+                    with f.graph.as_default(), f.graph.name_scope(None), f.graph.control_dependencies(None):
+                        outputs[k].append(raw.FakeParam(dtype=t.dtype.base_dtype, shape=t._dims))
+    return new, outputs
+
+
+def give_out(
+    node: Operation,
+    functions: Sequence[Function],
+    new: Sequence[Tensor],
+    outputs: Sequence[Sequence[Tensor]],
+    shapes: Sequence[Shape] | None = None,
+) -> int:
+    """Gives a node that calls functions further outputs; returns which the first of them is.
+
+    Args:
+      node: The node.
+      functions: The functions that it calls.
+      new: For each further output a tensor like it.
+      outputs: For each function what it returns from now on.
+      shapes: What is said of the outputs that the node has already, if something else than now.
+    """
+    graph = node.graph
+    references = {}
+    for f, each in zip(functions, outputs, strict=True):
+        references[f.name] = add_function(
+            graph, f.graph, each, function_name(graph, f.name, "rewritten"), f.inputs
+        )
+    first = len(node.outputs)
+    node._add_outputs([t.dtype.base_dtype for t in new], [t._dims for t in new])
+    attrs = node.attrs
+    attrs["Tout"] = (*attrs["Tout"], *[t.dtype.base_dtype for t in new])
+    if attrs.get("output_shapes"):
+        old = attrs["output_shapes"] if shapes is None else shapes
+        attrs["output_shapes"] = (*old, *[t._dims for t in new])
+    for key, value in attrs.items():
+        if getattr(value, "name", None) in references and not isinstance(value, str):
+            attrs[key] = references[value.name]
+        elif key == "branches":
+            attrs[key] = tuple(references[each.name] for each in value)
+    graph._version_changed()
+    for t, source in zip(node.outputs[first:], new, strict=True):
+        t._handle_data = source._handle_data
+    return first
 
 
 def identities(node: Operation, outputs: Sequence[Tensor] | None = None) -> list[Tensor]:

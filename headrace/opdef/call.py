@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.dtypes import DType
 from headrace.graph import hooks, stack
+from headrace.graph.leaving import around_branches, brought_out
 from headrace.graph.tensor import Tensor
 from headrace.graph.traceback import capture
 from headrace.opdef import attrs as attr_values
@@ -123,6 +124,8 @@ def apply(op: Any, operands: tuple[Any, ...], attrs: dict[str, Any], name: str |
             items = stack.graphs.items
             if items and items[-1] is not graph and items[-1].building_function:
                 graph = items[-1]  # the body of a function captures tensors of the graphs around it
+            elif graph._way_out is not None and not (items and items[-1] is graph):
+                graph = around_branches(graph)
             break
     else:
         graph = _graph_of(operands)
@@ -275,6 +278,8 @@ def _convert_operands(
         else:
             tensors = [_convert_one(op, signature, arg, value, known, source)]
         for t in tensors:
+            if t._op._graph is not graph and not graph.building_function:
+                t = brought_out(t, graph)
             if t._op._graph is not graph and not graph.building_function:
                 raise ValueError(f"{t} must be from the same graph as {_any_tensor(operands, graph)}.")
             inputs.append(t)

@@ -64,7 +64,7 @@ def trim(
       fed: Tensors that are given.
       late: What `late_reads` says of the nodes.
     """
-    if not any(_is_lowered(op) for op in ops):
+    if not any(is_lowered(op) for op in ops):
         return Trimmed(ops, late)
     kept, cuts = _walk(ops, fetches, targets, fed, lambda op: late.get(op, op._inputs))
     if not cuts:
@@ -88,7 +88,7 @@ def trim(
     return out
 
 
-def _is_lowered(op: Operation) -> bool:
+def is_lowered(op: Operation) -> bool:
     """Whether TensorFlow makes Switch and Merge of a node, and so prunes what is inside."""
     return (op.type in _BRANCHES or op.type in _LOOPS) and bool(op.attrs.get("_lower_using_switch_merge"))
 
@@ -112,7 +112,7 @@ def _walk(
             continue
         kept.append(op)
         inputs = inputs_of(op)
-        if _is_lowered(op):
+        if is_lowered(op):
             taken = tuple([i for i, t in enumerate(op._outputs) if t in used])
             cut = None
             if taken and op not in whole:

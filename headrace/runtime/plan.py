@@ -34,7 +34,7 @@ from headrace.runtime.failure import at_node
 from headrace.runtime.frames import NoValue
 from headrace.runtime.functions import NeedHost, can_call
 from headrace.runtime.kernel import Kernel, is_slow_on_host, needs_program
-from headrace.runtime.region_nodes import has_control_flow, rewrite
+from headrace.runtime.region_nodes import has_control_flow, held, rewrite
 from headrace.runtime.reuse import LEAST_ELEMENTS, reused
 from headrace.runtime.state import SessionState
 from headrace.runtime.varying import TOO_FEW, WHY, Varying
@@ -152,16 +152,16 @@ class Plan:
         self._late = late_reads(self.ops, fed)
         self._waits: dict[Operation, list[Operation]] = {}
         self._stand_ins: dict[Tensor, Tensor] = {}
-        rewritten: Any
-        if has_control_flow(self.ops):
-            rewritten = rewrite(self.ops, fetches, fed, self._late, tier != "interpret")
-            self.ops, self._late, self._waits = rewritten.ops, rewritten.late, rewritten.waits
-            self._stand_ins = rewritten.stand_ins
-        else:
-            rewritten = trim(self.ops, fetches, targets, fed, self._late)
-            self.ops, self._late, self._waits = rewritten.ops, rewritten.late, rewritten.waits
-            self._stand_ins = rewritten.stand_ins
+        in_regions = has_control_flow(self.ops)
+        stay = [*targets, *held(self.ops)] if in_regions else targets
+        rewritten: Any = trim(self.ops, fetches, stay, fed, self._late)
+        self._stand_ins = rewritten.stand_ins
         wanted = [self._stand_ins.get(t, t) for t in fetches]
+        if in_regions:
+            rewritten = rewrite(rewritten.ops, wanted, fed, rewritten.late, tier != "interpret")
+            self._stand_ins = {**self._stand_ins, **rewritten.stand_ins}
+            wanted = [rewritten.stand_ins.get(t, t) for t in wanted]
+        self.ops, self._late, self._waits = rewritten.ops, rewritten.late, rewritten.waits
         self._wanted = wanted
         self.rewritten: Counter[str] = Counter()
         rules = None if self.as_written else state.policies.rewrites.rules(len(self.ops))

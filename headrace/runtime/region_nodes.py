@@ -17,9 +17,10 @@ from headrace.passes.access import Access, Late, access_of, source
 from headrace.passes.aliases import with_aliases
 from headrace.passes.functionalize import Functionalizer, functionalized
 from headrace.passes.liveness import Liveness
-from headrace.passes.loops import CONTROL_FLOW, Structure
+from headrace.passes.loops import CONTROL_FLOW, NEXTS, Structure
 from headrace.passes.regions import Region, regions
 from headrace.passes.targets import Resists
+from headrace.passes.trim import is_lowered
 from headrace.runtime.deferring import can_wait, run_beside
 from headrace.runtime.frames import FrameProgram
 
@@ -51,6 +52,12 @@ class Rewritten:
 def has_control_flow(ops: Iterable[Operation]) -> bool:
     """Whether any of some nodes is of TensorFlow 1's control flow."""
     return any(op.type in CONTROL_FLOW for op in ops)
+
+
+def held(ops: Iterable[Operation]) -> list[Operation]:
+    """Returns the nodes that regions need as they are: what goes round loops, and what others wait for."""
+    awaited = {c for op in ops for c in op._control_inputs if is_lowered(c)}
+    return [op for op in ops if op.type in NEXTS or op in awaited]
 
 
 def rewrite(

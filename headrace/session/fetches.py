@@ -86,19 +86,25 @@ class Fetches:
         except KeyError as e:
             raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({e})") from None
 
+    @staticmethod
+    def _inaccessible(element: Any) -> Exception:
+        op = element.op if isinstance(element, Tensor) else element
+        return errors.InaccessibleTensorError(
+            f"Operation {op.name!r} has been marked as not fetchable. It may belong to another function or block; "
+            "hand its value on by a return value, a Python variable or a collection."
+        )
+
     def _element(self, original: Any, element: Any) -> Rebuild:
         if element.graph is not self._graph:
+            if element.graph._way_out is not None:
+                raise self._inaccessible(element)
             kind = "Tensor" if isinstance(element, Tensor) else "Operation"
             raise ValueError(
                 f"Fetch argument {original!r} cannot be interpreted as a Tensor. ({kind} {element!s} is not an "
                 "element of this graph.)"
             )
         if self._graph._unfetchable and not self._graph.is_fetchable(element):
-            op = element.op if isinstance(element, Tensor) else element
-            raise errors.InaccessibleTensorError(
-                f"Operation {op.name!r} has been marked as not fetchable. It may belong to another function or block; "
-                "hand its value on by a return value, a Python variable or a collection."
-            )
+            raise self._inaccessible(element)
         if isinstance(element, Operation):
             if element not in self.targets:
                 self.targets.append(element)

@@ -21,12 +21,13 @@ from headrace.graph.automatic_control import AutomaticControl
 from headrace.graph.func_graph import FuncGraph, Function
 from headrace.opdef import convert_to_tensor, nodes, raw
 from headrace.opdef.bodies import (
-    add_function,
     branches_node,
     common_shapes,
     finish_in_order,
     function_name,
+    give_out,
     identities,
+    outputs_with,
 )
 from headrace.opdef.functions import arguments_of, called_functions
 from headrace.ops.flow.toggles import is_functional
@@ -293,28 +294,9 @@ def extend_outputs(operation: Operation, functions: list[Function], bodies: list
     )
     if not new:
         return
-    graph = operation.graph
-    references = {}
-    for f, each in zip(functions, outputs, strict=True):
-        references[f.name] = add_function(
-            graph, f.graph, each, function_name(graph, f.name, "rewritten"), f.inputs
-        )
-    first = len(operation.outputs)
-    operation._add_outputs([t.dtype.base_dtype for t in new], [t._dims for t in new])
-    attrs = operation.attrs
-    attrs["Tout"] = (*attrs["Tout"], *[t.dtype.base_dtype for t in new])
-    if attrs.get("output_shapes"):
-        # TensorFlow says then what the first branch gives, whatever the others do.
-        shapes = [t._dims for t in functions[0].outputs] if bodies[0].wraps else attrs["output_shapes"]
-        attrs["output_shapes"] = (*shapes, *[t._dims for t in new])
-    for key, value in attrs.items():
-        if getattr(value, "name", None) in references and not isinstance(value, str):
-            attrs[key] = references[value.name]
-        elif key == "branches":
-            attrs[key] = tuple(references[each.name] for each in value)
-    graph._version_changed()
-    for t, source in zip(operation.outputs[first:], new, strict=True):
-        t._handle_data = source._handle_data
+    # TensorFlow says then what the first branch gives, whatever the others do.
+    shapes = [t._dims for t in functions[0].outputs] if bodies[0].wraps else None
+    first = give_out(operation, functions, new, outputs, shapes)
     for body in bodies:
         body.connect({t: operation.outputs[first + places[t]] for t in body.left})
 
@@ -324,17 +306,7 @@ def _outputs(
 ) -> tuple[list[Tensor], list[list[Tensor]], dict[Tensor, int]]:
     """Returns what a forward node gives out further: one tensor for each output, all outputs of each function, and
     which of the further outputs a tensor is."""
-    new: list[Tensor] = []
-    outputs: list[list[Tensor]] = [list(f.outputs) for f in functions]
-    for i, body in enumerate(bodies):
-        for t in body.left:
-            new.append(t)
-            for k, f in enumerate(functions):
-                if k == i or f.graph is functions[i].graph:
-                    outputs[k].append(t)
-                else:
-                    with f.graph.as_default(), f.graph.name_scope(None), f.graph.control_dependencies(None):
-                        outputs[k].append(raw.FakeParam(dtype=t.dtype.base_dtype, shape=t._dims))
+    new, outputs = outputs_with(functions, [body.left for body in bodies])
     return new, outputs, {t: i for i, t in enumerate(new)}
 
 

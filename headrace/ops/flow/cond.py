@@ -12,6 +12,7 @@ from headrace.graph.structure import check_same, flatten, pack_like
 from headrace.opdef import constant_value, convert_to_tensor, export, op, raw
 from headrace.opdef.bodies import body_of, branches_node, common_shapes, function_name, identities
 from headrace.ops.flow.toggles import control_flow_v2_enabled, numbered
+from headrace.ops.flow.way_out import let_out
 
 _TEXT = """
     {name}(cond: Tcond, input: Tin) -> (output: Tout)
@@ -188,7 +189,10 @@ def cond(pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, f
 
         merges = len(bodies[0].outputs)
         with numbering.counted_as(graph, merges) if counts else contextlib.nullcontext():
-            flat = identities(branches_node(bodies, scope, make))
+            node = branches_node(bodies, scope, make)
+            flat = identities(node)
+        if counts:
+            let_out(node, bodies)
         for i, t in enumerate(flat):
             graph._aliases[f"{scope}Merge_{i}" if i else f"{scope}Merge"] = t
         result = pack_like(bodies[0].structured_outputs, flat, composites=True)

@@ -51,7 +51,8 @@ def summary_scope(
     with name_scope(base, default_name, values) as scope:
         if not scope:
             raise ValueError("'' is not a valid node name")
-        tag = scope.rstrip("/")
+        around = get_default_graph()._scope_around  # of a branch or a loop
+        tag = (f"{around}/{scope}" if around else scope).rstrip("/")
         yield (tag if family is None else f"{family}/{tag}"), scope
 
 

@@ -1,0 +1,234 @@
+"""What is made in branches is used outside of them; values recorded from TensorFlow 1.15."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+DEAD = "dead"
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def taken():
+    return tf.placeholder_with_default(True, [])
+
+
+def variable():
+    return tf.get_variable("v", [], initializer=tf.zeros_initializer())
+
+
+def run(session, fetches, feed):
+    try:
+        return session.run(fetches, feed)
+    except tf.errors.InvalidArgumentError as e:
+        assert "does not have value" in str(e)
+        return DEAD
+
+
+def session():
+    s = tf.Session()
+    s.run(tf.global_variables_initializer())
+    return s
+
+
+def test_averages_move_where_the_branch_that_updates_them_is_taken(tier):
+    pred = taken()
+    x = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+    def normalized(training, reuse):
+        return tf.layers.batch_normalization(x, training=training, name="bn", reuse=reuse)
+
+    y = tf.cond(pred, lambda: normalized(True, False), lambda: normalized(False, True))
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    assert len(updates) == 2
+    loss = tf.reduce_sum(y * y)
+    with tf.control_dependencies(updates):
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    gamma, _, mean, variance = tf.global_variables()
+    with session() as s:
+        for step in ([0.025, 0.035, 0.045], 0.60017765), ([0.04975, 0.06965, 0.08955], 0.3602133):
+            s.run([loss, train])
+            np.testing.assert_allclose(s.run(mean), step[0], rtol=1e-5)
+            np.testing.assert_allclose(s.run(gamma), [step[1]] * 3, rtol=1e-5)
+        before = s.run([gamma, mean, variance])
+        s.run(loss)
+        s.run(train, {pred: False})
+        np.testing.assert_array_equal(s.run([gamma, mean, variance]), before)
+
+
+@pytest.mark.parametrize("what", ["operation", "tensor"])
+def test_what_waits_for_a_branch_runs_where_it_is_taken(what, tier):
+    pred, v = taken(), variable()
+    made = []
+
+    def branch():
+        made.append(tf.assign_add(v, 1.0))
+        return tf.constant(2.0)
+
+    y = tf.cond(pred, branch, lambda: tf.constant(1.0))
+    with tf.control_dependencies([made[0].op if what == "operation" else made[0]]):
+        seven = tf.constant(7.0)
+        ten = tf.assign_add(v, 10.0)
+    both = tf.group(made[0])
+    with session() as s:
+        assert s.run(y) == 2 and s.run(v) == 0
+        assert s.run([y, seven]) == [2, 7] and s.run(v) == 1
+        s.run(both)
+        assert s.run(v) == 2
+        s.run(ten.op)
+        assert s.run(v) == 13
+        assert run(s, seven, {pred: False}) == DEAD
+        s.run([both, ten.op], {pred: False})
+        assert s.run(v) == 13 and s.run(y) == 2 and s.run(v) == 13
+        with pytest.raises(tf.errors.InaccessibleTensorError, match="not fetchable"):
+            s.run(made[0])
+
+
+def test_results_of_a_branch_inside_a_branch(tier):
+    first, second, v = taken(), taken(), variable()
+    made = []
+
+    def inner():
+        made.append(tf.assign_add(v, 1.0))
+        return tf.constant(1.0)
+
+    y = tf.cond(
+        first,
+        lambda: tf.cond(second, lambda: tf.constant(2.0), inner),
+        lambda: tf.constant(3.0),
+    )
+    with tf.control_dependencies(made):
+        ten = tf.group(tf.assign_add(v, 10.0))
+    with session() as s:
+        found = [
+            (s.run([y, ten], {first: a, second: b})[0], float(s.run(v)))
+            for a in (True, False)
+            for b in (True, False)
+        ]
+    assert found == [(2, 0), (1, 11), (3, 11), (3, 11)]
+
+
+@pytest.mark.usefixtures("tier")
+def test_losses_of_a_branch_are_of_the_total_and_have_gradients():
+    pred = taken()
+    w = tf.get_variable("w", [2], initializer=tf.constant_initializer([1.0, 2.0]))
+
+    def branch():
+        h = w * w * 3.0
+        tf.losses.add_loss(tf.reduce_sum(h * h))
+        return h
+
+    y = tf.cond(pred, branch, lambda: w + 1.0)
+    total = tf.losses.get_total_loss() + tf.reduce_sum(y)
+    gradient = tf.gradients(total, w)[0]
+    with session() as s:
+        assert s.run(total) == 168
+        np.testing.assert_allclose(s.run(gradient), [42, 300])
+        assert run(s, total, {pred: False}) == DEAD
+        np.testing.assert_allclose(s.run(gradient, {pred: False}), [1, 1])
+
+
+def test_summaries_of_a_branch_are_merged(tier):
+    pred, x = taken(), tf.placeholder_with_default(2.0, [])
+    tf.summary.scalar("o", x)
+
+    def branch():
+        tf.summary.scalar("s", x * 2.0)
+        return x
+
+    with tf.name_scope("k"):
+        tf.cond(pred, branch, lambda: 1.0)
+    merged = tf.summary.merge_all()
+    with session() as s:
+        found = [(v.tag, v.simple_value) for v in tf.Summary.FromString(s.run(merged)).value]
+        assert found == [("o", 2.0), ("k/cond/s", 4.0)]
+        assert run(s, merged, {pred: False}) == DEAD
+
+
+def test_collections_find_what_is_in_branches_below_a_scope():
+    v = variable()
+
+    def branch():
+        tf.add_to_collection("u", tf.assign_add(v, 1.0, name="up"))
+        return tf.constant(1.0)
+
+    for scope in ("disc", "gen"):
+        with tf.variable_scope(scope):
+            tf.cond(taken(), branch, lambda: tf.constant(1.0))
+    scopes = ["disc", "gen", "disc/cond/up", "cond", "up", None]
+    assert [len(tf.get_collection("u", scope)) for scope in scopes] == [1, 1, 1, 0, 0, 2]
+
+
+def test_seeds_are_what_they_would_be():
+    tf.set_random_seed(3)
+    made = []
+
+    def branch():
+        made.append(tf.random_uniform([]))
+        return tf.constant(1.0)
+
+    tf.cond(taken(), branch, lambda: 1.0)
+    with tf.control_dependencies(made):
+        one = tf.constant(1.0)
+    double, after = made[0] * 2.0, tf.random_uniform([])
+    with session() as s:
+        np.testing.assert_allclose(s.run([double, one, after]), [1.621, 1.0, 0.7151], atol=1e-4)
+
+
+def test_loops_and_functions_refuse():
+    v, pred = variable(), taken()
+    made = []
+
+    def body(i):
+        made.append(tf.cond(pred, lambda: tf.assign_add(v, 1.0, name="inside"), lambda: 1.0))
+        tf.add_to_collection("loop", tf.identity(i, name="round"))
+        return i + 1
+
+    tf.while_loop(lambda i: i < 3, body, [0])
+    with pytest.raises(ValueError, match=r"round.* is not an element of this graph"):
+        tf.control_dependencies(tf.get_collection("loop"))
+
+    def branch():
+        made.append(tf.assign_add(v, 1.0, name="deep"))
+        return tf.constant(1)
+
+    def waits(i):
+        tf.cond(pred, branch, lambda: 1)
+        with tf.control_dependencies(made[-1:]):
+            return i + 1
+
+    with pytest.raises(ValueError, match="'deep' cannot be waited for here"):
+        tf.while_loop(lambda i: i < 3, waits, [0])
+
+
+def test_a_saved_graph_leaves_them_out():
+    v = variable()
+
+    def branch():
+        tf.add_to_collection("u", tf.assign_add(v, 1.0))
+        return tf.constant(1.0)
+
+    tf.add_to_collection("u", tf.cond(taken(), branch, lambda: tf.constant(1.0)))
+    saved = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(saved)
+        assert len(tf.get_collection("u")) == 1
+
+
+@pytest.mark.usefixtures("functional_control_flow")
+def test_functional_branches_refuse():
+    v = tf.get_variable("v", [], use_resource=True)
+
+    def branch():
+        update = tf.assign_add(v, 1.0, name="up")
+        tf.add_to_collection("u", update.op)
+        return tf.constant(1.0)
+
+    tf.cond(taken(), branch, lambda: tf.constant(1.0))
+    with pytest.raises(ValueError, match="is not an element of this graph"):
+        tf.control_dependencies(tf.get_collection("u"))
