@@ -74,7 +74,7 @@ class DefinedFunction:
       out_names: The names of its results.
       shape_func: A function from the calling Operation to the shapes of its results.
       capture_by_value: Copies captured nodes into the body, where that is possible.
-      **kwargs: Further marks for all calls: `noinline`, `compiled`.
+      **kwargs: Further marks for all calls: `noinline`, `compiled`, and any whose name begins with `experimental_`.
     """
 
     def __init__(
@@ -251,6 +251,10 @@ class DefinedFunction:
             marks["_XlaCompile"] = bool(compiled)
             marks["_XlaSeparateCompiledGradients"] = bool(separate)
             marks["_XlaScope"] = f"function_{name}"
+        for key in [key for key in rest if key.startswith("experimental_")]:
+            marks[key] = value = rest.pop(key)
+            if not isinstance(value, (bool, int, float, str, bytes)):
+                raise ValueError(f"Unsupported attribute type for {key} with type {type(value)}")
         if rest:
             raise ValueError(f"Unknown keyword arguments: {rest.keys()}")
         return marks

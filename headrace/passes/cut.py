@@ -41,6 +41,7 @@ def stages(
     late = late or {}
     waits = waits or {}
     extra = order_edges(ops, late)
+    in_turn = _locks_in_turn(ops)
     inside = set(ops)
     # Nodes that do nothing have no place of their own: what waits for one waits for what that waits for.
     idle = [op for op in ops if op.type == "NoOp"]
@@ -49,6 +50,7 @@ def stages(
         sources = [t._op for t in late.get(op, op._inputs) if t not in fed]
         sources += waits.get(op, op._control_inputs)
         sources += extra.get(op, ())
+        sources += in_turn.get(op, ())
         found: dict[Operation, None] = {}
         for b in sources:
             if b in inside:
@@ -92,6 +94,21 @@ def stages(
     for op in ops:
         out[latest[op]].append(op)
     return out
+
+
+def _locks_in_turn(ops: list[Operation]) -> dict[Operation, list[Operation]]:
+    """Returns which locks of mutexes have to be given back before another is taken.
+
+    A stage that takes two would wait for itself: between them the nodes run, in other stages, that the first guards.
+    """
+    given_back: list[Operation] = []
+    edges: dict[Operation, list[Operation]] = {}
+    for op in ops:
+        if op.type == "ConsumeMutexLock":
+            given_back.append(op)
+        elif op.type == "MutexLock" and given_back:
+            edges[op] = list(given_back)
+    return edges
 
 
 def updates_distinct_rows(op: Operation, late: Late) -> bool:

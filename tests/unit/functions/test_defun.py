@@ -151,3 +151,15 @@ def test_second_derivatives_are_refused():
         LookupError, match=r"No gradient defined for operation .* \(op type: SymbolicGradient\)"
     ):
         tf.gradients(first, x)
+
+
+def test_experimental_marks_are_kept():
+    f = function.Defun(F, func_name="Marked", experimental_text="a", experimental_count=3)(lambda x: x * 2.0)
+    f(tf.constant([1.0]))
+    (definition,) = tf.get_default_graph().as_graph_def().library.function
+    assert definition.attr["experimental_text"].s == b"a"
+    assert definition.attr["experimental_count"].i == 3
+    with pytest.raises(ValueError, match="Unknown keyword arguments"):
+        function.Defun(F, func_name="Odd", stateful_ops=[])(lambda x: x)(tf.constant([1.0]))
+    with pytest.raises(ValueError, match="Unsupported attribute type for experimental_list"):
+        function.Defun(F, func_name="Listed", experimental_list=[1])(lambda x: x)(tf.constant([1.0]))

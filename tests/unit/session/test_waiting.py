@@ -226,6 +226,27 @@ def test_only_one_step_at_a_time_is_in_a_critical_section(session):
     assert session.run(variable) == 20
 
 
+@pytest.mark.parametrize("tier", ["interpret", "compile"])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_step_enters_a_critical_section_as_often_as_it_asks(tier, backwards, monkeypatch):
+    monkeypatch.setenv("HEADRACE_TIER", tier)
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.get_variable("v", [], initializer=tf.zeros_initializer(), use_resource=True)
+        section = tf.CriticalSection()
+
+        def add_one():
+            with tf.control_dependencies([variable.assign_add(1.0)]):
+                return variable.read_value() * 2.0
+
+        added = [section.execute(add_one) for _ in range(3)]
+        if backwards:
+            added = added[::-1]
+        options = tf.RunOptions(timeout_in_ms=1000 * PATIENCE_S)
+        session.run(variable.initializer)
+        assert sorted(session.run(added, options=options)) == [2.0, 4.0, 6.0]
+        assert sorted(session.run(added, options=options)) == [8.0, 10.0, 12.0]
+
+
 def test_an_accumulator_waits_for_enough_gradients(session):
     accumulator = tf.ConditionalAccumulator(tf.float32, [2])
     add, take = accumulator.apply_grad([1.0, 3.0]), accumulator.take_grad(2)
