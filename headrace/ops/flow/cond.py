@@ -173,7 +173,7 @@ def cond(pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, f
             if any(v is None for v in flatten(body.structured_outputs)):
                 raise ValueError("None values not supported.")
             bodies.append(body)
-        check_branches(bodies)
+        check_branches(bodies, strict)
 
         def make(stateful, inputs, branches):
             return (raw.If if stateful else raw.StatelessIf).node(
@@ -201,7 +201,7 @@ def cond(pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, f
     return result
 
 
-def check_branches(bodies):
+def check_branches(bodies, strict=False):
     """Checks that two branches return the same structure of the same types.
 
     Raises:
@@ -210,12 +210,11 @@ def check_branches(bodies):
     """
     first, second = (body.structured_outputs for body in bodies)
     # A list of one is as good as its element.
-    if type(first) in (list, tuple) and len(first) == 1 and type(second) not in (list, tuple):
-        first = bodies[0].structured_outputs = first[0]
-        bodies[0].returned = bodies[0].returned[0]
-    elif type(second) in (list, tuple) and len(second) == 1 and type(first) not in (list, tuple):
-        second = bodies[1].structured_outputs = second[0]
-        bodies[1].returned = bodies[1].returned[0]
+    if not strict and type(first) is not type(second):
+        for body in bodies:
+            if type(body.structured_outputs) in (list, tuple) and len(body.structured_outputs) == 1:
+                body.structured_outputs, body.returned = body.structured_outputs[0], body.returned[0]
+        first, second = (body.structured_outputs for body in bodies)
     if not flatten(first, composites=True):
         raise ValueError("true_fn and false_fn must return at least one result.")
     check_same(*(body.returned for body in bodies))  # messages show what was returned

@@ -111,3 +111,12 @@ def test_an_error_inside_a_branch_names_the_node_and_happens_only_where_taken(ti
         assert session.run(y, {p: True, i: 2}) == 3
         with pytest.raises(tf.errors.InvalidArgumentError, match="picked"):
             session.run(y, {p: True, i: 7})
+
+
+def test_strict_branches_keep_lists_of_one():
+    one, listed, tupled = (lambda: tf.constant(1)), (lambda: [tf.constant(1)]), (lambda: (tf.constant(2),))
+    pred = tf.placeholder(tf.bool, [])
+    assert isinstance(tf.cond(pred, listed, tupled), tf.Tensor)
+    for build in (tf.cond, lambda p, a, b, strict: tf.case([(p, a)], default=b, strict=strict)):
+        with pytest.raises(ValueError, match="don't have the same nested structure"):
+            build(pred, tupled, one, strict=True)
