@@ -601,7 +601,7 @@ class Graph:
 def _full_name(item: Any) -> str:
     """Returns a name as TensorFlow 1 has it: what is made in a branch or a loop stands below the scope around it."""
     around = item.graph._scope_around if isinstance(item, (Tensor, Operation)) else ""
-    return f"{around}/{item.name}" if around else item.name  # type: ignore[no-any-return]
+    return f"{around}/{item.name}" if around else item.name
 
 
 def as_operation(value: Any, graph: Graph) -> Operation:
