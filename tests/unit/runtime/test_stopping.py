@@ -26,7 +26,13 @@ if how == "timeout":
     except tf.errors.DeadlineExceededError:
         print("deadline")
 elif how == "interrupt":
-    threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    def press():
+        while not stopping._running:
+            time.sleep(0.05)
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
     try:
         session.run(for_ever)
     except KeyboardInterrupt:
@@ -55,14 +61,21 @@ def session(needs_library, monkeypatch):
         yield tf.Session()
 
 
+@pytest.fixture
 def still_running():
-    end = time.monotonic() + 5
-    while stopping._running and time.monotonic() < end:
-        time.sleep(0.01)
-    return list(stopping._running)
+    """Returns a function that returns which of the loops that the test began don't end."""
+    before = set(stopping._running)  # another test's, without a switch, may run on
+
+    def running():
+        end = time.monotonic() + 5
+        while set(stopping._running) - before and time.monotonic() < end:
+            time.sleep(0.01)
+        return list(set(stopping._running) - before)
+
+    return running
 
 
-def test_a_loop_that_was_given_up_ends(session):
+def test_a_loop_that_was_given_up_ends(session, still_running):
     for_ever = tf.while_loop(lambda a, n: a >= 0.0, lambda a, n: (a * 0.5, n + 1), [1.0, 0])
     with pytest.raises(tf.errors.DeadlineExceededError):
         session.run(for_ever, options=tf.RunOptions(timeout_in_ms=300))
@@ -76,7 +89,7 @@ def test_a_loop_that_looks_runs_as_often_as_it_should(session, times):
     assert session.run(found, {limit: times}) == (times, 2 * times)
 
 
-def test_loops_within_loops_look_too(session):
+def test_loops_within_loops_look_too(session, still_running):
     limit = tf.placeholder(tf.float32, [])
 
     def outer(i, total):
