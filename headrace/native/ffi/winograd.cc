@@ -221,8 +221,13 @@ struct Grid {
   }
 };
 
-Grid grid_of(int64_t images, const int64_t* size, int64_t channels, int64_t before_y, int64_t before_x) {
-  return {images, size[1], size[2], channels, (size[1] + 1) / 2, (size[2] + 1) / 2, {before_y, before_x}};
+Grid grid_of(int64_t images, const int64_t* size, int64_t channels) {
+  return {images, size[1], size[2], channels, (size[1] + 1) / 2, (size[2] + 1) / 2, {0, 0}};
+}
+
+// The images that windows see whose outputs are a grid's: a tile for each of its own.
+Grid seen_by(const Grid& out, const int64_t* size, int64_t channels, int64_t before_y, int64_t before_x) {
+  return {out.images, size[1], size[2], channels, out.down, out.across, {before_y, before_x}};
 }
 
 // Tiles that are computed together: rows of tiles of some images; of one image if they are not all its rows.
@@ -372,9 +377,14 @@ void transform_filters(const Threading& threading, const Window& window, const f
 
 // -- convolutions --------------------------------------------------------------------------------------------------
 
-// The convolution of a grid's images with a filter that has been transformed: to images of `out`.
-bool convolve(const Threading& threading, const Window& window, const Grid& in, const float* x, const float* filter,
-              const Planes& planes, bool is_turned, const Grid& out, float* y, const Finish* finish) {
+// The convolution of a grid's images with a filter, which may be turned by half a circle: to images of `out`.
+bool convolve(const Convolution& of, const Threading& threading, const Grid& in, const float* x, const float* w,
+              bool is_turned, const Grid& out, float* y, const Finish* finish) {
+  const Window window(of);
+  const Planes planes(window, of.channels, of.filters);
+  const Borrowed memory(planes.size());
+  float* const filter = memory.data();
+  transform_filters(threading, window, w, is_turned, filter, planes);
   const ProductCode& code = product_code();
   const int64_t widest = std::max(in.channels, out.channels);
   int64_t wanted = std::max<int64_t>(1, out.tiles() / tiles_at_once(in.channels, out.channels));
@@ -439,39 +449,24 @@ bool takes_winograd(const Convolution& of) {
 
 bool winograd_forward(const Convolution& of, const float* x, const float* w, float* y, const Finish* finish,
                       const Threading& threading) {
-  const Window window(of);
-  const Planes planes(window, of.channels, of.filters);
-  const Borrowed memory(planes.size());
-  transform_filters(threading, window, w, false, memory.data(), planes);
-  Grid in = grid_of(of.images, of.size, of.channels, of.before[1], of.before[2]);
-  const Grid out = grid_of(of.images, of.outputs, of.filters, 0, 0);
-  in.down = out.down;
-  in.across = out.across;
-  return convolve(threading, window, in, x, memory.data(), planes, false, out, y, finish);
+  const Grid out = grid_of(of.images, of.outputs, of.filters);
+  return convolve(of, threading, seen_by(out, of.size, of.channels, of.before[1], of.before[2]), x, w, false, out, y, finish);
 }
 
 bool winograd_input_gradient(const Convolution& of, const float* w, const float* dy, float* dx,
                              const Threading& threading) {
   // The convolution of the gradient with the filter turned by half a circle.
-  const Window window(of);
-  const Planes planes(window, of.channels, of.filters);
-  const Borrowed memory(planes.size());
-  transform_filters(threading, window, w, true, memory.data(), planes);
-  Grid in = grid_of(of.images, of.outputs, of.filters, of.window[1] - 1 - of.before[1], of.window[2] - 1 - of.before[2]);
-  const Grid out = grid_of(of.images, of.size, of.channels, 0, 0);
-  in.down = out.down;
-  in.across = out.across;
-  return convolve(threading, window, in, dy, memory.data(), planes, true, out, dx, nullptr);
+  const int64_t before[2] = {of.window[1] - 1 - of.before[1], of.window[2] - 1 - of.before[2]};
+  const Grid out = grid_of(of.images, of.size, of.channels);
+  return convolve(of, threading, seen_by(out, of.outputs, of.filters, before[0], before[1]), dy, w, true, out, dx, nullptr);
 }
 
 bool winograd_filter_gradient(const Convolution& of, const float* x, const float* dy, float* dw,
                               const Threading& threading) {
   const Window window(of);
   const Planes planes(window, of.channels, of.filters);
-  Grid in = grid_of(of.images, of.size, of.channels, of.before[1], of.before[2]);
-  const Grid out = grid_of(of.images, of.outputs, of.filters, 0, 0);
-  in.down = out.down;
-  in.across = out.across;
+  const Grid out = grid_of(of.images, of.outputs, of.filters);
+  const Grid in = seen_by(out, of.size, of.channels, of.before[1], of.before[2]);
   const ProductCode& code = product_code();
   const int64_t widest = std::max(of.channels, of.filters), tiles = out.tiles(), sum = planes.size();
   const Lots lots(out, std::max(threading.threads, tiles / tiles_at_once(of.channels, of.filters)));
