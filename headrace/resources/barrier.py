@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace import errors, shapes
 from headrace.dtypes import DType
-from headrace.resources.queue import Element, invalid
+from headrace.resources.queue import Element, check_components, invalid
 from headrace.resources.queue_kinds import PriorityQueue
 from headrace.resources.waiting import NOT_YET, Pending, Requests
 from headrace.shapes import Shape
@@ -38,7 +38,8 @@ class Barrier:
     def __init__(self, name: str, types: Sequence[DType], component_shapes: Sequence[Shape]):
         self.name = name
         self.types = tuple(types)
-        self.shapes = tuple(component_shapes) or ((),) * len(self.types)
+        # A shape of which nothing is known is that of a scalar.
+        self.shapes = tuple(s or () for s in component_shapes) or ((),) * len(self.types)
         self.closed = False
         self._cancelled = False
         self._requests = Requests()
@@ -46,6 +47,8 @@ class Barrier:
         self._ready = _Heap()
         self._next = _FIRST
         for i, shape in enumerate(self.shapes):
+            if None in shape:
+                raise invalid(f"Shape {shapes.to_text(shape)} is not fully defined")
             if shapes.num_elements(shape) == 0:
                 raise invalid(f"Empty tensors are not supported, but received shape '{shape}' at index {i}")
 
@@ -53,7 +56,8 @@ class Barrier:
         """Gives some keys one component each.
 
         Raises:
-          InvalidArgumentError: A key has that component already, or shapes do not fit.
+          InvalidArgumentError: A key has that component already, or has become complete with shapes that do not fit,
+            which makes the barrier forget it.
           CancelledError: The barrier is closed, and a key is new.
         """
         if not 0 <= component < len(self.types):
@@ -64,11 +68,6 @@ class Barrier:
             raise invalid(
                 f"Values must have one row for each key, but have shape {shapes.to_text(values.shape)} for keys of "
                 f"shape {shapes.to_text(keys.shape)}"
-            )
-        if not shapes.compatible(values.shape[1:], self.shapes[component]):
-            raise invalid(
-                f"Shape mismatch in tuple component {component + 2}. Expected "
-                f"{shapes.to_text(self.shapes[component])}, got {shapes.to_text(values.shape[1:])}"
             )
         with self._requests.lock:
             if self._cancelled:
@@ -105,9 +104,29 @@ class Barrier:
         parts[component] = value
         if all(p is not None for p in parts):
             del self._parts[key]
+            self._check_shapes(parts)
             name = np.array(key, object)
             element: Element = (np.array(index, np.int64), name, *[p for p in parts if p is not None])
             self._ready._put(element)
+
+    def _check_shapes(self, parts: Sequence[Array | None]) -> None:
+        for i, (part, shape) in enumerate(zip(parts, self.shapes, strict=True)):
+            if part is not None and not shapes.compatible(part.shape, shape):
+                raise invalid(
+                    f"Shape mismatch in tuple component {i + 2}. Expected {shapes.to_text(shape)}, got "
+                    f"{shapes.to_text(part.shape)}"
+                )
+
+    def check_same(self, other: Barrier) -> None:
+        """Checks that a node which shares this barrier declares it in the same way.
+
+        Args:
+          other: A barrier as that node would make it.
+
+        Raises:
+          InvalidArgumentError: It does not.
+        """
+        check_components(f"Shared barrier '{self.name}' has", self, other)
 
     def take_many(self, n: int, fewer: bool) -> Pending:
         """Asks for complete tuples; the result is their indices, keys and components.
@@ -117,6 +136,8 @@ class Barrier:
           fewer: Whether those that are left in a closed barrier will do.
         """
 
+        was_open = not self.closed
+
         def attempt() -> Any:
             there = self._ready.size()
             if there < n:
@@ -124,6 +145,13 @@ class Barrier:
                 if not self.closed or (fewer and self._parts) or there + len(self._parts) >= n:
                     return NOT_YET
                 if not fewer or not there:
+                    if was_open:
+                        raise errors.OutOfRangeError(
+                            None,
+                            None,
+                            f"PriorityQueue '{self.name}_queue' is closed and has insufficient elements "
+                            f"(requested {n}, current size {there})",
+                        )
                     total = there + len(self._parts)
                     raise errors.OutOfRangeError(
                         None,

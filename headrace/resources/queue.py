@@ -349,14 +349,27 @@ class Queue:
             raise invalid(f"Expected {self.kind}, found {op_type}")
         if self.capacity != other.capacity:
             raise invalid(f"{name} capacity {self.capacity} but requested capacity was {other.capacity}")
-        if self.types != other.types:
-            have, want = (", ".join(map(type_name, q.types)) for q in (self, other))
-            raise invalid(f"{name} component types {have} but requested component types were {want}")
-        if self.shapes != other.shapes:
-            raise invalid(
-                f"{name} component shapes {_texts(self.shapes)} but requested component shapes were "
-                f"{_texts(other.shapes)}"
-            )
+        check_components(name, self, other)
+
+
+def check_components(name: str, have: Any, want: Any) -> None:
+    """Checks that what is shared has the types and shapes that a node declares.
+
+    Args:
+      name: How the message begins: whose they are.
+      have: What is shared, with `types` and `shapes`.
+      want: The same as that node would make it.
+
+    Raises:
+      InvalidArgumentError: They differ.
+    """
+    if have.types != want.types:
+        there, asked = (", ".join(map(type_name, q.types)) for q in (have, want))
+        raise invalid(f"{name} component types {there} but requested component types were {asked}")
+    if have.shapes != want.shapes:
+        raise invalid(
+            f"{name} component shapes {_texts(have.shapes)} but requested component shapes were {_texts(want.shapes)}"
+        )
 
 
 def _rows(value: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:

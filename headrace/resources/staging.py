@@ -17,7 +17,10 @@ Array = np.ndarray[Any, Any]
 
 
 def _bytes(values: Sequence[Array | None]) -> int:
-    return sum(v.nbytes for v in values if v is not None)
+    """Returns how much values take: a string its text and a pointer to it."""
+    texts = (v for v in values if v is not None and v.dtype == object)
+    held = sum(v.nbytes for v in values if v is not None)
+    return held + sum(len(t) for v in texts for t in v.flat if isinstance(t, bytes))
 
 
 class _Limits:
@@ -130,7 +133,7 @@ class MapStagingArea:
                 raise invalid(f"Index '{i % 2**64}' for key '{key}' was out of bounds '{self._n}'.")
 
     def put(self, key: int, indices: Sequence[int], values: list[Array]) -> Pending:
-        """Asks to put parts of a tuple under a key; those of a tuple that is complete are ignored.
+        """Asks to put parts of a tuple under a key; a tuple that is complete stays as it is.
 
         Raises:
           InvalidArgumentError: The indices are no good.
@@ -141,7 +144,9 @@ class MapStagingArea:
         self._limits.check(values)
 
         def attempt() -> Any:
-            known = self._parts.get(key) or [None] * self._n
+            # A whole tuple leaves the parts alone that are there under its key.
+            parts = {} if len(indices) == self._n else self._parts
+            known = parts.get(key) or [None] * self._n
             for i in indices:
                 if known[i] is not None:
                     raise invalid(
@@ -156,10 +161,10 @@ class MapStagingArea:
             if not self._limits.have_room(held, self._held, values):
                 return NOT_YET
             if not completes:
-                self._parts[key] = joined
+                parts[key] = joined
                 self._held += _bytes(values)
             else:
-                self._held -= _bytes(self._parts.pop(key, ()))
+                self._held -= _bytes(parts.pop(key, ()))
                 if key not in self._complete:
                     self._complete[key] = joined
                     self._held += _bytes(joined)

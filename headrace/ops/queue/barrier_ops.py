@@ -42,19 +42,21 @@ Barrier = op("""
 def barrier_host(*, component_types, shapes, capacity, container, shared_name, ctx):
     if capacity != -1:
         raise invalid(
-            "Barrier only accepts capacity=-1.  Feed the inputs to your Barrier through a queue instead"
+            "Barrier only accepts capacity=-1.  Feed the inputs to your Barrier through a queue to enforce a limited "
+            "capacity."
         )
     if shapes and len(shapes) != len(component_types):
-        raise invalid("Barrier needs as many shapes as component types, or none")
+        raise invalid("All of the component shapes must be specified")
     shared = text(shared_name)
     if not shared:
         return ctx.node_object(lambda: BarrierState(numbered(ctx.op.name), component_types, shapes))
-    return ctx.resources.lookup_or_create(
-        text(container) or "localhost",
-        shared,
-        BarrierState,
-        lambda: BarrierState(shared, component_types, shapes),
+    declared = BarrierState(shared, component_types, shapes)
+    found = ctx.resources.lookup_or_create(
+        text(container) or "localhost", shared, BarrierState, lambda: declared
     )
+    if found is not declared:
+        found.check_same(declared)
+    return found
 
 
 BarrierInsertMany = op("""

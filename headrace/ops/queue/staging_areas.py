@@ -252,11 +252,13 @@ class MapStagingArea(BaseStagingArea):
         """Returns places in the tuple: all, or those of some names or numbers.
 
         Raises:
-          ValueError: There is no such name.
+          ValueError: There is no such name, or nothing is asked for.
         """
         if indices is None:
             return list(range(len(self._dtypes)))
-        if indices and all(isinstance(i, str) for i in indices):
+        if not indices:
+            raise ValueError("Empty indices")
+        if all(isinstance(i, str) for i in indices):
             if self._names is None:
                 raise ValueError(
                     f"String indices provided '{indices}', but this Staging Area was not created with names."

@@ -48,9 +48,7 @@ def _own(values):
 def _check_types(values, dtypes, ctx):
     """Checks what came out of an area against what the node declares."""
     if len(values) != len(dtypes):
-        raise errors.InternalError(
-            None, None, f"The area's tuples have {len(values)} tensors, not {len(dtypes)}"
-        )
+        raise invalid(f"Mismatch stage/unstage: {len(values)} vs. {len(dtypes)}")
     for i, (v, dtype) in enumerate(zip(values, dtypes, strict=True)):
         if v.dtype != dtype.storage:
             raise errors.InternalError(

@@ -269,3 +269,16 @@ def test_a_barrier_waits_for_complete_values(session):
     assert run.is_waiting
     session.run(put[1])
     assert [v.tolist() for v in run.end()] == [[0.0], [1.0]]
+
+
+def test_a_barrier_that_closes_says_that_of_the_queue_that_a_step_waits_for(session):
+    barrier = raw.Barrier(component_types=["float32"], shared_name="b")
+    taken = raw.BarrierTakeMany(barrier, 2, component_types=["float32"])
+    run = Background(lambda: session.run(taken.values))
+    assert run.is_waiting
+    session.run(raw.BarrierClose(barrier))
+    insufficient = "is closed and has insufficient elements (requested 2,"
+    assert f"PriorityQueue 'b_queue' {insufficient} current size 0)" in run.end().message
+    with pytest.raises(tf.errors.OutOfRangeError) as raised:
+        session.run(taken.values)
+    assert f"Barrier 'b' {insufficient} total size 0)" in raised.value.message
