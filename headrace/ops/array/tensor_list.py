@@ -141,6 +141,8 @@ def tensor_list_push_back(input_handle, tensor, *, element_dtype):
 @TensorListPushBack.lower(lists=True, untouched=True)
 def tensor_list_push_back_lower(input_handle, tensor, *, element_dtype, ctx):
     check_dtype(input_handle, element_dtype)
+    if not fits(tensor.shape, input_handle.element_shape):
+        raise NotImplementedError("an element of another shape")
     if input_handle.most != -1:
         if input_handle.has_known_size and input_handle.size >= input_handle.most:
             raise NotImplementedError("a full list")

@@ -304,3 +304,16 @@ def test_arrays_that_grow_take_more_rows(how):
     y = _ROWS[how](tf.TensorArray(tf.float32, 2, dynamic_size=True), tf.constant([1.0, 2.0, 3.0])).stack()
     with tf.Session() as session:
         assert session.run(y).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_an_element_of_another_shape_is_not_appended_to_a_list(tier):
+    from headrace.opdef import raw
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        given = raw.EmptyTensorList([2], -1, element_dtype="float32")
+        longer = raw.TensorListPushBack(given, tf.placeholder_with_default([1.0], None))
+        for _ in range(2):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match=r"Op element shape: \[1\] list shape: \[2\]"
+            ):
+                session.run(raw.TensorListLength(longer))
