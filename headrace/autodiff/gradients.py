@@ -13,9 +13,13 @@ from headrace.autodiff.paths import Paths, is_trainable
 from headrace.autodiff.registry import gradient_function
 from headrace.export import NAMES, export
 from headrace.graph import IndexedSlices, Operation, Tensor, get_default_graph, name_scope
+from headrace.graph.functional import is_functional
 from headrace.graphdef.collector import held_back
 from headrace.opdef import constant_node, convert_to_tensor, convert_to_tensor_or_indexed_slices, nodes, raw
 from headrace.shapes import merge
+
+# Single nodes here, but not in TensorFlow 1: no gradient goes back from the results that nothing depends on.
+_CONTROL_FLOW = ("If", "StatelessIf", "While", "StatelessWhile")
 
 
 @export("UnconnectedGradients")
@@ -298,10 +302,11 @@ class _BackwardPass:
         function = gradient_function(op)
         if function is None:
             return none
-        for i, g in enumerate(outs):
-            if g is None and is_trainable(op._outputs[i]):
-                outs[i] = zeros_outside_loop(op._outputs[i])
         graph = get_default_graph()
+        if op.type not in _CONTROL_FLOW or is_functional(graph):
+            for i, g in enumerate(outs):
+                if g is None and is_trainable(op._outputs[i]):
+                    outs[i] = zeros_outside_loop(op._outputs[i])
         old = graph._name_stack
         if not self.flat:
             graph._name_stack = graph._enter_name_scope(op._name + "_grad")

@@ -15,7 +15,7 @@ TRAINABLE = frozenset(
         dtypes.variant,
     )
 )  # fmt: skip
-_CARRIES = TRAINABLE | {dtypes.bfloat16}
+CARRIES = TRAINABLE | {dtypes.bfloat16}
 
 
 def is_trainable(tensor: Tensor) -> bool:
@@ -107,7 +107,7 @@ class Paths:
                 continue
             reached.add(op)
             for t in op._outputs:
-                if t._dtype._base in _CARRIES:
+                if t._dtype._base in CARRIES:
                     todo.extend(self._consumers(t) if functions else t._consumers)
         return reached
 

@@ -12,7 +12,7 @@ from headrace.graph import hooks, numbering
 from headrace.graph.collections import GraphKeys
 from headrace.graph.default import get_default_graph
 from headrace.graph.graph import Graph
-from headrace.graph.leaving import is_left_behind
+from headrace.graph.leaving import brought_out
 from headrace.graph.operation import Operation
 from headrace.graph.refusals import InaccessibleTensorError
 from headrace.graph.scopes import ControlDependencies, DeviceScopes
@@ -45,6 +45,8 @@ class FuncGraph(Graph):
       control_captures: Operations of outer graphs that nodes inside were told to wait for.
       control_outputs: Operations that run with every call, whatever the outputs need.
       is_of_gradient: Whether it is the body of a branch's or a loop's gradient.
+      gradient_of: The body that it is the gradient of, which it knows the tensors of.
+      choice: Of a branch as TensorFlow 1 has it, the predicate and whether it is the true branch; otherwise None.
       repeats: Whether it is the body of a loop that the program wrote.
       stands_for: Placeholder -> the tensor, of a graph around, whose value it has in every call.
 
@@ -54,6 +56,7 @@ class FuncGraph(Graph):
     """
 
     is_of_gradient = False
+    choice: tuple[Tensor, bool] | None = None
     repeats = False
 
     def __init__(self, name: str, outer: Graph | None = None):
@@ -165,6 +168,9 @@ class FuncGraph(Graph):
         if tensor._op._graph is self:
             return tensor
         name = name or tensor._op._name
+        tensor = brought_out(tensor, self)
+        if tensor._op._graph is self:
+            return tensor
         tensor = self._in_outer(tensor, name)
         found = self._captures.get(tensor)
         if found is None:
@@ -242,11 +248,8 @@ class FuncGraph(Graph):
         inside = []
         for each in control_inputs:
             op = _operation(each)
-            if op is not None and is_left_behind(op, self):
-                raise InaccessibleTensorError(
-                    f"The operation '{op._name}' cannot be waited for here: it is of a branch, and {self} is another "
-                    "function. Outside of functions it can be waited for."
-                )
+            if op is not None and op._graph is not self:
+                op = each = brought_out(op, self)
             if op is not None and op._graph is not self:
                 if op not in self.control_captures:
                     self.control_captures.append(op)

@@ -11,7 +11,7 @@ from typing import Any
 from headrace.dtypes import as_dtype
 from headrace.export import export
 from headrace.graph import hooks, numbering, stack
-from headrace.graph.leaving import brought_out
+from headrace.graph.leaving import awaited
 from headrace.graph.names import VALID_OP_NAME, VALID_SCOPE_NAME, NameTable
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import ControlDependencies, DeviceScopes, control_inputs_for
@@ -66,8 +66,9 @@ class Graph:
         self._is_loss_scaled_by_optimizer = False
         self._variable_creator_stack: list[Any] = []
         self.outer_graph: Graph | None = None
-        # Of a branch that is done: takes a node or tensor of it to what stands for it in the graph around.
-        self._way_out: Callable[[Any], Any] | None = None
+        # Of a branch that is done: takes a node or tensor of it to what stands for it in a graph, or in one around it.
+        self._way_out: Callable[[Any, Graph], Any] | None = None
+        self.gradient_of: Graph | None = None
         # Names that TensorFlow's nodes would have (`cond/Merge`, `while/Exit_1`) -> what stands for their output here.
         self._aliases: dict[str, Tensor] = {}
         # Called with the graph, ys and xs before a gradient: makes what was imported differentiable.
@@ -381,7 +382,7 @@ class Graph:
                 each = each.op
             each = getattr(each, "flat_values", each)  # of a ragged tensor
             if isinstance(each, (Tensor, Operation)):
-                each = brought_out(each, self)
+                each = awaited(each, self)
             element = self.as_graph_element(each)
             op = element.op if isinstance(element, Tensor) else element
             if op not in ops:

@@ -23,6 +23,7 @@ def body_of(
     arguments: Callable[[FuncGraph], Any] | None = None,
     pred: Any = None,
     known: set[Any] | None = None,
+    choice: tuple[Tensor, bool] | None = None,
 ) -> FuncGraph:
     """Returns the FuncGraph of what a Python function builds; its results are the outputs.
 
@@ -33,9 +34,11 @@ def body_of(
       pred: What the booleans that stand for operations hold, True if None.
       known: Has the nodes counted as TensorFlow 1 numbers them: see `graph.numbering.body`. None for a function with
         numbers of its own.
+      choice: See `FuncGraph`.
     """
     outer = get_default_graph()
     body = FuncGraph(name, outer)
+    body.choice = choice
     body._collections = outer._collections  # what the program collects is of no branch
 
     def leaf(value: Any) -> Any:
@@ -300,3 +303,42 @@ def loop_node(
     for t, source in zip(node.outputs, node.inputs, strict=True):
         t._handle_data = source._handle_data
     return node
+
+
+def more_variables(
+    operation: Operation,
+    functions: Sequence[Function],
+    start: Sequence[Tensor],
+    inputs: Sequence[Sequence[Tensor]],
+    outputs: Sequence[Tensor],
+) -> list[Tensor]:
+    """Gives a While node further loop variables; returns what they are at its end.
+
+    Args:
+      operation: The node.
+      functions: Its condition and its body.
+      start: What they start with.
+      inputs: The placeholders that stand for them in the condition, and those in the body.
+      outputs: What they are after one iteration.
+    """
+    graph, attrs = operation.graph, operation.attrs
+    # The node's functions change with its inputs; the old ones stay for other nodes that may call them.
+    for key, f, more, results in zip(("cond", "body"), functions, inputs, ((), outputs), strict=True):
+        name = function_name(graph, f.name, "rewritten")
+        attrs[key] = add_function(graph, f.graph, [*f.outputs, *results], name, [*f.inputs, *more])
+    types, shapes = [t._dtype.base_dtype for t in start], [t._dims for t in start]
+    attrs["T"] = (*attrs["T"], *types)
+    if attrs["output_shapes"]:
+        attrs["output_shapes"] = (*attrs["output_shapes"], *shapes)
+    if "_num_original_outputs" in attrs:
+        attrs["_num_original_outputs"] += len(start)
+    operation._inputs = (*operation._inputs, *start)
+    for t in start:
+        t._consumers.append(operation)
+    first = len(operation.outputs)
+    operation._add_outputs(types, shapes)
+    graph._version_changed()
+    ends = operation.outputs[first:]
+    for t, end in zip(start, ends, strict=True):
+        end._handle_data = t._handle_data
+    return ends

@@ -19,6 +19,7 @@ from headrace.export import NAMES
 from headrace.graph import IndexedSlices, Operation, Tensor, get_default_graph
 from headrace.graph.automatic_control import AutomaticControl
 from headrace.graph.func_graph import FuncGraph, Function
+from headrace.graph.functional import is_functional
 from headrace.opdef import convert_to_tensor, nodes, raw
 from headrace.opdef.bodies import (
     branches_node,
@@ -30,7 +31,6 @@ from headrace.opdef.bodies import (
     outputs_with,
 )
 from headrace.opdef.functions import arguments_of, called_functions
-from headrace.ops.flow.toggles import is_functional
 
 
 class GradientBody(FuncGraph):
@@ -48,6 +48,7 @@ class GradientBody(FuncGraph):
     def __init__(self, name: str, forward: Function, operation: Operation, wraps: bool):
         super().__init__(name)
         self.forward = forward
+        self.gradient_of = forward.graph
         self.wraps = wraps
         self.left: list[Tensor] = []
         self.operation = operation
@@ -137,6 +138,11 @@ def branch_gradient(operation: Operation, grads: Any) -> list[Any]:
     found = [_gradients(body, dense, targets) for body in bodies]
     # A Case node is TensorFlow's whether or not the program asked for functional control flow.
     in_any = wraps or operation.type == "Case"
+    if not in_any:
+        # What no branch has a gradient for has none in TensorFlow 1, whose branches are no functions.
+        some = [k for k in range(len(targets)) if any(each[k] is not None for each in found)]
+        targets = [targets[k] for k in some]
+        found = [[each[k] for k in some] for each in found]
     sparse = [_are_slices(each, in_any) for each in zip(*found, strict=True)]
     for k, (body, control) in enumerate(zip(bodies, automatic, strict=True)):
         if in_any:

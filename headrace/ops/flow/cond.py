@@ -8,11 +8,11 @@ import numpy as np
 
 from headrace import shapes
 from headrace.graph import Tensor, control_dependencies, get_default_graph, name_scope, numbering
+from headrace.graph.functional import is_enabled, numbered
 from headrace.graph.structure import check_same, flatten, pack_like
 from headrace.opdef import constant_value, convert_to_tensor, export, op, raw
 from headrace.opdef.bodies import body_of, branches_node, common_shapes, function_name, identities
-from headrace.ops.flow.toggles import control_flow_v2_enabled, numbered
-from headrace.ops.flow.way_out import let_out
+from headrace.ops.flow.way_out import keep_in, let_out
 
 _TEXT = """
     {name}(cond: Tcond, input: Tin) -> (output: Tout)
@@ -166,8 +166,11 @@ def cond(pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, f
                 graph, 4
             )  # a Switch and an Identity for the predicate, one for each branch's pivot
         for function, each in ((true_fn, names[0]), (false_fn, names[1])):
-            body = body_of(each, function, pred=pred, known=set() if counts else None)
-            which = "true_fn" if function is true_fn else "false_fn"
+            which = "false_fn" if bodies else "true_fn"
+            choice = (pred, not bodies) if counts else None
+            body = body_of(each, function, pred=pred, known=set() if counts else None, choice=choice)
+            if counts:
+                keep_in(body)
             if body.structured_outputs is None:
                 raise ValueError(f"{which} must have a return value.")
             if any(v is None for v in flatten(body.structured_outputs)):
@@ -196,7 +199,7 @@ def cond(pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, f
         for i, t in enumerate(flat):
             graph._aliases[f"{scope}Merge_{i}" if i else f"{scope}Merge"] = t
         result = pack_like(bodies[0].structured_outputs, flat, composites=True)
-    if not strict and not control_flow_v2_enabled() and type(result) in (list, tuple) and len(result) == 1:
+    if not strict and not is_enabled() and type(result) in (list, tuple) and len(result) == 1:
         result = result[0]
     return result
 

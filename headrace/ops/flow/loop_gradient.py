@@ -7,16 +7,16 @@ from typing import Any
 from headrace import dtypes
 from headrace.autodiff import gradients_between
 from headrace.autodiff.gradients import zeros_like_outside
-from headrace.autodiff.paths import carries_gradient, is_trainable
+from headrace.autodiff.paths import CARRIES, carries_gradient, is_trainable
 from headrace.graph import Operation, Tensor, get_default_graph
 from headrace.graph.automatic_control import AutomaticControl
 from headrace.graph.func_graph import FuncGraph, Function
+from headrace.graph.functional import is_functional
 from headrace.opdef import constant_node, convert_to_tensor, raw
-from headrace.opdef.bodies import add_function, finish_in_order, function_name, identities
+from headrace.opdef.bodies import add_function, finish_in_order, function_name, identities, more_variables
 from headrace.opdef.element_shapes import as_operand
 from headrace.opdef.functions import called_functions
 from headrace.ops.flow.loop_slices import GatheredRows, is_only_gathered, is_zero
-from headrace.ops.flow.toggles import is_functional
 
 _FIRST = 3  # a gradient loop's own variables: its counter, the forward loop's maximum, how often that ran
 
@@ -36,6 +36,7 @@ class LoopGradientBody(FuncGraph):
     def __init__(self, name: str, forward: Function, operation: Operation, stacks: Stacks):
         super().__init__(name)
         self.forward = forward
+        self.gradient_of = forward.graph
         self._stacks = stacks
         self.taken: dict[Tensor, Tensor] = {}
         self.stacked: dict[Tensor, tuple[Tensor, Tensor]] = {}
@@ -107,6 +108,10 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
         for i, t in enumerate(operation.inputs)
         if i > 1 and carries_gradient(t) and not _holds_no_floats(work.outputs[i])
     ]
+    if not is_functional(graph):
+        # TensorFlow 1 has no gradient for what leads to nothing that has one.
+        leading = _leading_to([i for i, g in enumerate(grads) if g is not None], work)
+        targets = [i for i in targets if i in leading]
     sparse = [
         i for i in targets if not is_functional(graph) and is_zero(grads[i]) and is_only_gathered(work, i)
     ]
@@ -166,6 +171,25 @@ def loop_gradient(operation: Operation, grads: Any) -> list[Any]:
     return results
 
 
+def _leading_to(wanted: list[int], work: Function) -> set[int]:
+    """Returns which of a loop's variables have to do with some of its results, after any number of iterations."""
+    places = {t: i for i, t in enumerate(work.inputs)}
+    found: set[int] = set(wanted)
+    seen: set[Operation] = set()
+    todo = [work.outputs[i] for i in wanted]
+    while todo:
+        t = todo.pop()
+        place = places.get(t)
+        if place is not None:
+            if place not in found:
+                found.add(place)
+                todo.append(work.outputs[place])
+        elif t._op not in seen:
+            seen.add(t._op)
+            todo += [each for each in t._op._inputs if each._dtype.base_dtype in CARRIES]
+    return found
+
+
 def _holds_no_floats(after: Tensor) -> bool:
     """Whether a loop variable is a stack that elements without gradients are taken off, as a gradient loop's may be."""
     op = after._op
@@ -220,8 +244,11 @@ class Stacks:
         self._found: dict[Tensor, Tensor] = {}
         self._empty: list[Tensor] = []
         self._new: list[Tensor] = []
-        self._test_inputs, self._work_inputs = list(test.inputs), list(work.inputs)
-        self._work_outputs = list(work.outputs)
+        self._inputs: tuple[list[Tensor], list[Tensor]] = (
+            [],
+            [],
+        )  # the stacks in the condition and in the body
+        self._outputs: list[Tensor] = []
         self._names: dict[Any, str] | None = None
 
     def leave(self, t: Tensor) -> None:
@@ -243,39 +270,20 @@ class Stacks:
                 as_operand(t._dims), operation.inputs[1], element_dtype=dtype, name=name
             )
         self._empty.append(empty)
-        self._test_inputs.append(self._test.graph.placeholder(dtypes.variant, (), empty._op._name))
-        stack = inner.placeholder(dtypes.variant, (), empty._op._name)
-        stack._handle_data = self._test_inputs[-1]._handle_data = empty._handle_data
-        self._work_inputs.append(stack)
+        for inputs, f in zip(self._inputs, (self._test, work), strict=True):
+            stack = f.graph.placeholder(dtypes.variant, (), empty._op._name)
+            stack._handle_data = empty._handle_data
+            inputs.append(stack)
         with inner.as_default(), inner.name_scope(None), inner.control_dependencies(None):
-            self._work_outputs.append(raw.TensorListPushBack(stack, t))
+            self._outputs.append(raw.TensorListPushBack(stack, t))
         self._new.append(t)
 
     def finish(self) -> dict[Tensor, Tensor]:
         """Gives the loop the stacks as further variables; returns them as they are at its end."""
-        operation, test, work, empty = self._operation, self._test, self._work, self._empty
-        if not empty:
-            return self._found
-        graph, attrs = operation.graph, operation.attrs
-        # The node's functions change with its inputs; the old ones stay for other nodes that may call them.
-        test_name = function_name(graph, test.name, "rewritten")
-        attrs["cond"] = add_function(graph, test.graph, test.outputs, test_name, self._test_inputs)
-        work_name = function_name(graph, work.name, "rewritten")
-        attrs["body"] = add_function(graph, work.graph, self._work_outputs, work_name, self._work_inputs)
-        attrs["T"] = (*attrs["T"], *[dtypes.variant] * len(empty))
-        if attrs["output_shapes"]:
-            attrs["output_shapes"] = (*attrs["output_shapes"], *[()] * len(empty))
-        if "_num_original_outputs" in attrs:
-            attrs["_num_original_outputs"] += len(empty)
-        operation._inputs = (*operation._inputs, *empty)
-        for t in empty:
-            t._consumers.append(operation)
-        last = len(operation.outputs)
-        operation._add_outputs([dtypes.variant] * len(empty), [()] * len(empty))
-        graph._version_changed()
-        for t, before, after in zip(self._new, empty, operation.outputs[last:], strict=True):
-            after._handle_data = before._handle_data
-            self._found[t] = after
+        if self._empty:
+            functions = (self._test, self._work)
+            ends = more_variables(self._operation, functions, self._empty, self._inputs, self._outputs)
+            self._found.update(zip(self._new, ends, strict=True))
         return self._found
 
 

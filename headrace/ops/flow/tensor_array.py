@@ -10,9 +10,9 @@ from headrace import dtypes, shapes
 from headrace.dtypes import as_dtype
 from headrace.export import NAMES
 from headrace.graph import Tensor, get_default_graph, name_scope, numbering
+from headrace.graph.functional import numbered
 from headrace.opdef import constant_node, constant_value, convert_to_tensor, export, raw
 from headrace.opdef.element_shapes import as_operand
-from headrace.ops.flow.toggles import numbered
 from headrace.resources.array_log import ArrayFacts
 from headrace.tensor_shape import TensorShape, to_tuple
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from headrace import dtypes, shapes
 from headrace.graph import Tensor, get_default_graph, name_scope, numbering
+from headrace.graph.functional import is_functional, numbered
 from headrace.graph.structure import check_same, flatten, is_nested, pack_like
 from headrace.graph.type_spec import TypeSpec
 from headrace.opdef import GRADIENTS, convert_to_tensor, export, op, raw
 from headrace.opdef.bodies import body_of, function_name, identities, loop_node
 from headrace.ops.flow.loop_gradient import loop_gradient
-from headrace.ops.flow.toggles import is_functional, numbered
+from headrace.ops.flow.way_out import close
 from headrace.tensor_shape import TensorShape, to_tuple
 
 _TEXT = """
@@ -218,6 +219,8 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
         node.attrs["_back_prop"] = False
     for t, after in zip(node.outputs, work_body.outputs, strict=True):
         t._handle_data = after._handle_data
+    if counts.known is not None:
+        close(node, [test_body, work_body])
     flat = identities(node)
     results = flat[2 : 2 + len(start)]
     for i, t in enumerate([flat[0], *results] if has_maximum else results):

@@ -73,6 +73,7 @@ def test_both_branches_take_what_either_captures(graph):
     assert "cond/Identity" in [op.name for op in graph.get_operations()]
 
 
+@pytest.mark.usefixtures("functional_control_flow")
 def test_a_tensor_of_a_branch_cannot_be_used_in_another():
     kept = []
 

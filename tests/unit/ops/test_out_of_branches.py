@@ -180,30 +180,158 @@ def test_seeds_are_what_they_would_be():
         np.testing.assert_allclose(s.run([double, one, after]), [1.621, 1.0, 0.7151], atol=1e-4)
 
 
-def test_loops_and_functions_refuse():
-    v, pred = variable(), taken()
+def made_in_a_branch():
+    """Returns a predicate, a constant, what is made of it in a branch, and what the branch returns."""
+    pred, x, made = taken(), tf.constant(3.0), []
+
+    def branch():
+        made.append(x * 2.0)
+        return made[0] + 1.0
+
+    return pred, x, made, tf.cond(pred, branch, lambda: made[0] - 1.0)
+
+
+def run_both(fetches, pred):
+    """Returns what a step gives where the branch is taken and where it is not."""
+    with session() as s:
+        return [run(s, fetches, {pred: value}) for value in (True, False)]
+
+
+def test_a_loop_uses_what_a_branch_made(tier):
+    pred, x, (a,), _ = made_in_a_branch()
+    total = tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + a), [0, 0.0])[1]
+    first = tf.while_loop(lambda s: s < a, lambda s: s + 1, [0.0])
+    power = tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + a * s), [0, 1.0])[1]
+    gradient = tf.gradients(power, x)[0]
+    assert run_both(total, pred) == [18, DEAD]
+    assert run_both(first, pred) == [6, DEAD]
+    assert run_both([power, gradient], pred) == [[343, 294], DEAD]
+
+
+def test_another_branch_uses_what_a_branch_made(tier):
+    pred, x, (a,), _ = made_in_a_branch()
+    other = taken()
+    both = tf.cond(other, lambda: a * a, lambda: x)
+    assert run_both(both, pred) == [36, DEAD]
+    with session() as s:
+        assert [s.run(both, {pred: p, other: False}) for p in (True, False)] == [3, 3]
+    # With the same predicate it is always there.
+    same = tf.cond(pred, lambda: a * a, lambda: x)
+    assert run_both([same, tf.gradients(same, x)[0]], pred) == [[36, 24], [3, 1]]
+
+
+def test_the_other_branch_uses_what_a_branch_made(tier):
+    pred, _, _, y = made_in_a_branch()
+    assert run_both(y, pred) == [7, DEAD]
+
+
+def test_what_is_still_open_around_a_branch_uses_what_it_made(tier):
+    pred, inner, x = taken(), taken(), tf.constant(3.0)
+
+    def branch():
+        made = []
+        z = tf.cond(inner, lambda: made.append(x * 2.0) or made[0] + 1.0, lambda: x)
+        return z + made[0]
+
+    y = tf.cond(pred, branch, lambda: x - 1.0)
+    assert run_both(y, pred) == [13, 2]
+    assert run_both(y, inner) == [13, DEAD]
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(2, 43), (3, DEAD)])
+def test_a_body_uses_what_a_branch_in_it_made(steps, expected, tier):
+    x = tf.constant(3.0)
+
+    def body(i, s):
+        made = []
+        z = tf.cond(i < 2, lambda: made.append(x * s) or made[0] + 1.0, lambda: x)
+        return i + 1, z + made[0]
+
+    with session() as s:
+        assert run(s, tf.while_loop(lambda i, s: i < steps, body, [0, 1.0])[1], {}) == expected
+
+
+def test_a_body_uses_it_only_where_it_is_there(tier):
+    def body(i, s):
+        made = []
+        z = tf.cond(i < 2, lambda: made.append(3.0 * s) or made[0] + 1.0, lambda: tf.constant(3.0))
+        return i + 1, tf.cond(i < 2, lambda: made[0] + z, lambda: z)
+
+    with session() as s:
+        assert s.run(tf.while_loop(lambda i, s: i < 4, body, [0, 1.0])[1]) == 3
+
+
+def test_other_branches_and_loops_wait_for_what_a_branch_does(tier):
+    pred, v, made = taken(), variable(), []
+
+    def branch():
+        made.append(tf.assign_add(v, 1.0).op)
+        return tf.constant(1.0)
+
+    def waits(value):
+        with tf.control_dependencies(made):
+            return value + 7
+
+    tf.cond(pred, branch, lambda: 2.0)
+    same = tf.cond(pred, lambda: waits(tf.constant(0.0)), lambda: 5.0)
+    loop = tf.while_loop(lambda i: i < 20, waits, [0])
+    with session() as s:
+        assert [(s.run(same, {pred: p}), s.run(v)) for p in (True, False)] == [(7, 1), (5, 1)]
+        assert [(run(s, loop, {pred: p}), s.run(v)) for p in (True, False)] == [(21, 2), (DEAD, 2)]
+
+
+def loop_that_adds():
+    """Returns a variable, the operation in a loop that adds to it, and the loop's result."""
+    v, made = variable(), []
+
+    def body(i, s):
+        made.append(tf.assign_add(v, 1.0, name="add"))
+        return i + 1, s * 2.0
+
+    return v, made[0] if made else None, tf.while_loop(lambda i, s: i < 3, body, [0, 1.0])[1], made
+
+
+def test_what_a_loop_does_can_be_waited_for(tier):
+    v, _, result, (add,) = loop_that_adds()
+    both = tf.group(add), tf.group(add.op)
+    with tf.control_dependencies([add]):
+        nothing = tf.no_op()
+    with session() as s:
+        found = [(s.run(f), s.run(v)) for f in (result, *both, [nothing, result], result)]
+        assert found == [(8, 0), (None, 3), (None, 6), ([None, 8], 9), (8, 9)]
+        with pytest.raises(tf.errors.InaccessibleTensorError, match="not fetchable"):
+            s.run(add)
+
+
+def test_a_step_of_an_optimizer_waits_for_a_loop(tier):
+    v, _, result, made = loop_that_adds()
+    w = tf.get_variable("w", [], initializer=tf.ones_initializer())
+    with tf.control_dependencies(made):
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(result * w)
+    with session() as s:
+        s.run(step)
+        np.testing.assert_allclose(s.run([v, w]), [3, 0.2], rtol=1e-6)
+
+
+def test_tensors_do_not_leave_a_loop():
     made = []
 
     def body(i):
-        made.append(tf.cond(pred, lambda: tf.assign_add(v, 1.0, name="inside"), lambda: 1.0))
-        tf.add_to_collection("loop", tf.identity(i, name="round"))
+        made.append(tf.identity(i, name="round"))
+        made.append(tf.cond(i < 1, lambda: made.append(i * 2) or i, lambda: i))
         return i + 1
 
-    tf.while_loop(lambda i: i < 3, body, [0])
-    with pytest.raises(ValueError, match=r"round.* is not an element of this graph"):
-        tf.control_dependencies(tf.get_collection("loop"))
-
-    def branch():
-        made.append(tf.assign_add(v, 1.0, name="deep"))
-        return tf.constant(1)
-
-    def waits(i):
-        tf.cond(pred, branch, lambda: 1)
-        with tf.control_dependencies(made[-1:]):
-            return i + 1
-
-    with pytest.raises(ValueError, match="'deep' cannot be waited for here"):
-        tf.while_loop(lambda i: i < 3, waits, [0])
+    with tf.name_scope("outer"):
+        tf.while_loop(lambda i: i < 3, body, [0])
+    for use in (
+        lambda: made[0] + 1,
+        lambda: made[-1] + 1,
+        lambda: tf.stack(made[:1]),
+        lambda: tf.cond(taken(), lambda: made[0], lambda: 1),
+        lambda: tf.while_loop(lambda i: i < made[0], lambda i: i + 1, [0]),
+    ):
+        with pytest.raises(ValueError, match=r"Cannot use 'outer/while/.*is in a while loop"):
+            use()
 
 
 def test_a_saved_graph_leaves_them_out():
