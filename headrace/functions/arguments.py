@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph import Tensor
+from headrace.graph.nest import flatten_up_to
 from headrace.graph.structure import flatten, is_composite, is_nested, pack_like
 from headrace.graph.type_spec import TensorSpec, TypeSpec
 from headrace.opdef import constant_node, convert_to_tensor
@@ -92,29 +93,36 @@ class FunctionSpec:
         """Returns arguments as tensors that fit the input signature.
 
         Raises:
-          ValueError: They don't.
+          TypeError: There are other kinds of sequences, or something that can't become a tensor.
+          ValueError: They don't fit otherwise.
         """
         signature = self.input_signature
         inputs = tuple(values[: len(signature)])
-        if len(flatten(inputs)) != len(self.flat_signature) or not _same_nesting(inputs, signature):
+        try:
+            # A list where the signature has a tensor is one tensor.
+            flat = flatten_up_to(signature, inputs)
+        except ValueError:
             raise ValueError(
                 "Structure of Python function inputs does not match input_signature:\n"
                 f"  inputs: ({_listed(inputs)})\n  input_signature: ({_listed(signature)})"
-            )
-        flat = []
-        for value, spec in zip(flatten(inputs), self.flat_signature, strict=True):
-            if isinstance(spec, TensorSpec) and not isinstance(value, (Tensor, TypeSpec)):
-                if not is_composite(value):
-                    try:
-                        value = convert_to_tensor(value, dtype=spec.dtype)
-                    except (ValueError, TypeError) as e:
-                        if isinstance(e, TypeError) and isinstance(value, TypeSpec):
-                            raise
-                        raise ValueError(self._misfit(inputs)) from None
-            flat.append(value)
+            ) from None
+        for i, (value, spec) in enumerate(zip(flat, self.flat_signature, strict=True)):
+            if (
+                not isinstance(spec, TensorSpec)
+                or isinstance(value, (Tensor, TypeSpec))
+                or is_composite(value)
+            ):
+                continue
+            try:
+                flat[i] = convert_to_tensor(value, preferred_dtype=spec.dtype)
+            except ValueError:
+                raise ValueError(
+                    "When input_signature is provided, all inputs to the Python function must be convertible to "
+                    f"tensors:\n  inputs: ({_listed(inputs)})\n  input_signature: ({_listed(signature)})"
+                ) from None
         if not all(spec.is_compatible_with(v) for v, spec in zip(flat, self.flat_signature, strict=True)):
-            raise ValueError(self._misfit(pack_like(inputs, flat)))
-        return pack_like(inputs, flat)  # type: ignore[no-any-return]
+            raise ValueError(self._misfit(pack_like(signature, flat)))
+        return pack_like(signature, flat)  # type: ignore[no-any-return]
 
     def _misfit(self, inputs: Any) -> str:
         signature = self.input_signature
@@ -171,21 +179,6 @@ def _with_tensors(structure: Any) -> Any:
     if not any(isinstance(v, np.ndarray) for v in flat):
         return structure
     return pack_like(structure, [constant_node(v) if isinstance(v, np.ndarray) else v for v in flat])
-
-
-def _same_nesting(a: Any, b: Any) -> bool:
-    if isinstance(a, dict) or isinstance(b, dict):
-        return (
-            isinstance(a, dict)
-            and isinstance(b, dict)
-            and set(a) == set(b)
-            and all(_same_nesting(a[k], b[k]) for k in a)
-        )
-    if is_nested(a) != is_nested(b):
-        return False
-    if not is_nested(a):
-        return True
-    return len(a) == len(b) and all(_same_nesting(x, y) for x, y in zip(a, b, strict=True))
 
 
 def _listed(values: Any) -> str:

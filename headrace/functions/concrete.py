@@ -116,7 +116,7 @@ class ConcreteFunction:
         names, most = self._arg_keywords, self._num_positional_args
         if len(args) > most:
             raise TypeError(
-                f"Expected at most {most} positional arguments (and the rest keywords, of {names}), got {len(args)}. "
+                f"Expected at most {most} positional arguments (and the rest keywords, of {names}), got {tuple(args)}. "
                 "When calling a concrete function, positional arguments may not be bound to Tensors within nested "
                 "structures."
             )

@@ -12,6 +12,7 @@ from headrace.export import export
 from headrace.graph import hooks
 from headrace.graph.default import name_scope
 from headrace.graph.indexed_slices import IndexedSlices
+from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.opdef.literals import to_array
 from headrace.opdef.registry import raw
@@ -273,6 +274,15 @@ def _from_slices(
     return raw.UnsortedSegmentSum(value.values, value.indices, value.dense_shape[0], name=name)
 
 
+def _refuse_operation(
+    value: Operation, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
+    wanted = None if dtype is None else f"tf.{dtype.name}"
+    raise TypeError(
+        f"Can't convert Operation '{value.name}' to Tensor (target dtype={wanted}, name={name!r}, as_ref={as_ref})"
+    )
+
+
 def _from_graph_element(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
     convert = getattr(value, "_dense_var_to_tensor", None)
     if convert is None:
@@ -284,6 +294,7 @@ register_tensor_conversion_function((list, tuple), _from_list, 99)
 register_tensor_conversion_function(TensorShape, _from_shape, 100)
 register_tensor_conversion_function(Dimension, _from_dimension, 100)
 register_tensor_conversion_function(IndexedSlices, _from_slices, 100)
+register_tensor_conversion_function(Operation, _refuse_operation, 100)
 register_tensor_conversion_function(object, _from_graph_element, 199)
 register_tensor_conversion_function(object, _from_literal, 200)
 

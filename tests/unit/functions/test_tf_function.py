@@ -87,6 +87,44 @@ def test_what_does_not_fit_the_signature_is_refused():
 
 
 @pytest.mark.parametrize(
+    ("signature", "given", "message"),
+    [
+        (["?"], [1.0, 2.0], None),
+        (["?"], (1, 2), None),
+        (["?"], [], None),
+        ([{"a": "?", "b": ""}], {"a": [1.0, 2.0], "b": 1.0}, None),
+        ([["", ""]], [1.0, 2.0], None),
+        ([["", ""]], (1.0, 2.0), "TypeError: The two structures don't have the same sequence type"),
+        ([["", ""]], 1.0, "TypeError: If shallow structure is a sequence, input must also be a sequence"),
+        ([["", ""]], [1.0], "ValueError: Structure of Python function inputs does not match input_signature"),
+        (
+            [{"a": ""}],
+            {"b": 1.0},
+            "ValueError: Structure of Python function inputs does not match input_signature",
+        ),
+        ([["", ""]], [[1.0], 2.0], "ValueError: Python inputs incompatible with input_signature"),
+        (["?"], [[1.0]], "ValueError: Python inputs incompatible with input_signature"),
+        (["?"], ["a"], "ValueError: Python inputs incompatible with input_signature"),
+        (
+            ["?"],
+            None,
+            "ValueError: When input_signature is provided, all inputs to the Python function must be",
+        ),
+        (["?"], {"a": 1.0}, "TypeError: Failed to convert object of type <class 'dict'> to Tensor"),
+    ],
+)
+def test_a_list_is_one_tensor_where_the_signature_has_one(signature, given, message):
+    specs = tf.nest.map_structure(lambda dims: tf.TensorSpec([None] * len(dims)), signature)
+    f = tf.function(lambda x: tf.add_n([tf.reduce_sum(t) for t in tf.nest.flatten(x)]), input_signature=specs)
+    if message is None:
+        assert f(given).shape.as_list() == []
+        return
+    kind, _, message = message.partition(": ")
+    with pytest.raises({"TypeError": TypeError, "ValueError": ValueError}[kind], match=message):
+        f(given)
+
+
+@pytest.mark.parametrize(
     ("make", "error", "message"),
     [
         (lambda: tf.function(3), TypeError, "unsupported callable"),

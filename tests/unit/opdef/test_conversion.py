@@ -130,3 +130,15 @@ def test_none_is_no_type():
 def test_py_func_wants_a_function():
     with tf.Graph().as_default(), pytest.raises(ValueError, match="Expected func to be callable"):
         tf.py_func(3, [1.0], tf.float32)
+
+
+@pytest.mark.parametrize(
+    ("attrs", "said"),
+    [({}, "dtype=None, name=None"), ({"dtype": "float32", "name": "x"}, "dtype=tf.float32, name='x'")],
+)
+def test_an_operation_is_no_tensor(attrs, said):
+    with tf.Graph().as_default():
+        nothing = tf.no_op()
+        with pytest.raises(TypeError) as raised:
+            tf.convert_to_tensor(nothing, **attrs)
+    assert str(raised.value) == f"Can't convert Operation 'NoOp' to Tensor (target {said}, as_ref=False)"
