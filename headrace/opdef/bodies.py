@@ -24,6 +24,7 @@ def body_of(
     pred: Any = None,
     known: set[Any] | None = None,
     choice: tuple[Tensor, bool] | None = None,
+    beside: FuncGraph | None = None,
 ) -> FuncGraph:
     """Returns the FuncGraph of what a Python function builds; its results are the outputs.
 
@@ -35,10 +36,13 @@ def body_of(
       known: Has the nodes counted as TensorFlow 1 numbers them: see `graph.numbering.body`. None for a function with
         numbers of its own.
       choice: See `FuncGraph`.
+      beside: The body before, with which TensorFlow 1 has it share a scope: names taken there are taken here.
     """
     outer = get_default_graph()
     body = FuncGraph(name, outer)
     body.choice = choice
+    if beside is not None:
+        body._names = beside._names
     body._collections = outer._collections  # what the program collects is of no branch
 
     def leaf(value: Any) -> Any:

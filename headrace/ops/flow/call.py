@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from headrace import errors
 from headrace.graph import get_default_graph
 from headrace.graph.func_graph import check_arguments, function_named
@@ -13,6 +15,7 @@ from headrace.opdef.functions import CALLEES
 from headrace.opdef.inlining import pass_handles_on, result_shapes
 from headrace.ops.flow.call_gradient import call_gradient
 from headrace.ops.flow.symbolic_gradient import gradient_of_call
+from headrace.resources.devices import device_called
 
 _TEXT = """
     {name}(args: Tin) -> (output: Tout)
@@ -54,6 +57,11 @@ def _callee(node):
 def _call(args, *, f, ctx):
     node = ctx.op
     (function,) = _callee(node)
+    if len(function.inputs) > len(args):
+        n = len(args)
+        raise errors.InternalError(
+            None, None, f"Function instantiation included invalid input index: {n} not in [0, {n})."
+        )
     check_arguments(function, len(args))
     for i, (t, inner) in enumerate(zip(node._inputs, function.inputs, strict=True)):
         if t._dtype.base_dtype is not inner._dtype.base_dtype:
@@ -61,11 +69,16 @@ def _call(args, *, f, ctx):
             raise errors.InvalidArgumentError(
                 None, None, f"Expects arg[{i}] to be {want} but {got} is provided"
             )
+    if len(function.outputs) > len(node._outputs):
+        n = len(node._outputs)
+        raise errors.InternalError(
+            None, None, f"Function instantiation included invalid output index: {n} not in [0, {n})."
+        )
     if len(function.outputs) < len(node._outputs):
         raise errors.InternalError(
             None, None, f"Missing {len(function.outputs)}-th output from node {node.name}"
         )
-    return ctx.call(f, args)[: len(node._outputs)]
+    return ctx.call(f, args)
 
 
 def _gradient(operation, *grads):
@@ -157,6 +170,9 @@ RemoteCall = op("""
 
 @RemoteCall.host(untouched=True, calls=True)
 def remote_call(target, args, *, f, ctx):
+    if np.size(target) != 1:
+        raise errors.InvalidArgumentError(None, None, "target must be a single name of a device")
+    device_called(np.ravel(target)[0].decode())
     return ctx.call(f, args)
 
 
@@ -169,3 +185,10 @@ def remote_call_cases(case):
         body = body_of(function_name(graph, "f", "body"), lambda: [x * x])
         y = raw.RemoteCall("/device:CPU:0", [x], Tout=["float32"], f=add_function(graph, body))
         step(y, feed={x: [2, 3]}, gives=[[4, 9]])
+        away = raw.RemoteCall("/job:worker", [x], Tout=["float32"], f=FuncRef(body.name))
+        step(
+            away,
+            feed={x: [2, 3]},
+            fails=errors.InternalError,
+            match="Currently don't support instantiating functions on device: /job:worker/replica:0/task:0/device",
+        )

@@ -168,7 +168,9 @@ def cond(pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, f
         for function, each in ((true_fn, names[0]), (false_fn, names[1])):
             which = "false_fn" if bodies else "true_fn"
             choice = (pred, not bodies) if counts else None
-            body = body_of(each, function, pred=pred, known=set() if counts else None, choice=choice)
+            known = set() if counts else None
+            beside = bodies[0] if bodies and counts else None
+            body = body_of(each, function, pred=pred, known=known, choice=choice, beside=beside)
             if counts:
                 keep_in(body)
             if body.structured_outputs is None:

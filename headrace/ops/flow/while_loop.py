@@ -209,7 +209,8 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
             inside.capture(t)
         return made
 
-    work_body = body_of(names[1], work, work_arguments, known=counts.known)
+    beside = None if counts.known is None else test_body
+    work_body = body_of(names[1], work, work_arguments, known=counts.known, beside=beside)
     work_body.repeats = True
     counts.made()
     _check_results(start, dims, work_body.outputs[2:])

@@ -123,3 +123,27 @@ def test_the_flow_of_an_array_is_a_number_unless_it_is_a_list(functional, tier):
         else:
             stacked, flow = session.run([array.stack(), array.flow])
             assert type(flow) is np.float32 and stacked.tolist() == [2.0] * 3
+
+
+def test_loops_in_two_branches_have_names_of_their_own():
+    def loop():
+        def body(i, s):
+            return i + 1, s + tf.Variable(lambda: tf.ones([]), name="v")
+
+        return tf.while_loop(lambda i, s: i < 3, body, [0, 1.0])[1]
+
+    def scoped():
+        with tf.name_scope("a"):
+            return loop()
+
+    with tf.Graph().as_default():
+        pred = _true()
+        tf.cond(pred, lambda: loop() + loop(), loop)
+        tf.cond(pred, scoped, scoped)
+        tf.cond(pred, lambda: tf.cond(pred, loop, loop), lambda: tf.cond(pred, loop, loop))
+        assert _names() == [
+            *("cond/while/v", "cond/while_1/v", "cond/while_2/v"),
+            *("cond_1/a/while/v", "cond_1/a_1/while/v"),
+            *("cond_2/cond/while/v", "cond_2/cond/while_1/v"),
+            *("cond_2/cond_1/while/v", "cond_2/cond_1/while_1/v"),
+        ]
