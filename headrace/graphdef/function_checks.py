@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from headrace import errors
 from headrace.graphdef.op_defs import signature_from_op_def
 from headrace.opdef import OPS
+from headrace.opdef.signature import Arg
 
 
 def check_function(definition: Any, known: dict[str, Any]) -> None:
@@ -25,7 +27,7 @@ def check_function(definition: Any, known: dict[str, Any]) -> None:
     if OPS.find(name) is not None:
         raise ValueError(f"Cannot add function '{name}' because an op with the same name already exists.")
     arguments = {arg.name for arg in signature.input_arg}
-    outputs: dict[str, set[str] | None] = {}
+    outputs: dict[str, dict[str, bool]] = {}
     for node in definition.node_def:
         if node.name in outputs or node.name in arguments:
             raise ValueError(f"Node {node.name} of function {name} is not unique")
@@ -45,23 +47,27 @@ def check_function(definition: Any, known: dict[str, Any]) -> None:
             raise ValueError(f"Control return {key} -> {text} is not found. In function {name}")
 
 
-def _outputs_of(node: Any, known: dict[str, Any]) -> set[str]:
-    """Returns the names of the output arguments of a node's op.
+def _outputs_of(node: Any, known: dict[str, Any]) -> dict[str, bool]:
+    """Returns the names of the output arguments of a node's op, and whether each is a list.
 
     Raises:
       NotFoundError: The op is not known.
     """
     kind = OPS.find(node.op)
     if kind is not None:
-        return {arg.name for arg in kind.signature.outputs}
+        return _named(kind.signature.outputs)
     found = known.get(node.op)
     if found is None:
         raise errors.NotFoundError(None, None, f"Op type not registered '{node.op}' in headrace.")
     definition = getattr(found, "definition", found)
-    return {arg.name for arg in signature_from_op_def(definition.signature).outputs}
+    return _named(signature_from_op_def(definition.signature).outputs)
 
 
-def _exists(text: str, arguments: set[str], outputs: dict[str, set[str] | None]) -> bool:
+def _named(args: Sequence[Arg]) -> dict[str, bool]:
+    return {arg.name: arg.is_list for arg in args}
+
+
+def _exists(text: str, arguments: set[str], outputs: dict[str, dict[str, bool]]) -> bool:
     if text.startswith("^"):
         return text[1:] in outputs or text[1:] in arguments
     name, *rest = text.split(":")
@@ -70,4 +76,6 @@ def _exists(text: str, arguments: set[str], outputs: dict[str, set[str] | None])
     if name in arguments:
         return True
     found = outputs.get(name)
-    return found is not None and rest[0] in found and all(part.isdigit() for part in rest[1:])
+    if found is None or rest[0] not in found:
+        return False
+    return all(part.isdigit() and (found[rest[0]] or int(part) == 0) for part in rest[1:])

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from headrace.lazy import jax
-from headrace.session.placement import device_names
+from headrace.resources.devices import device_names
 
 _CPU_BYTES = 1 << 28  # what TensorFlow says of every CPU
 

@@ -7,26 +7,8 @@ from typing import Any
 
 from headrace import errors
 from headrace.graph import DeviceSpec, Operation
-from headrace.lazy import jax
+from headrace.resources.devices import device_names
 from headrace.runtime.failure import at_node
-
-_CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
-
-
-@functools.cache
-def device_names() -> tuple[str, ...]:
-    """Returns the full names of this process's devices, the CPU first."""
-    names = [_CPU]
-    try:
-        found = jax.devices()
-    except RuntimeError:
-        found = []
-    for d in found:
-        if d.platform in ("gpu", "cuda", "rocm"):
-            names.append(f"/job:localhost/replica:0/task:0/device:GPU:{d.id}")
-        elif d.platform == "tpu":
-            names.append(f"/job:localhost/replica:0/task:0/device:TPU:{d.id}")
-    return tuple(names)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ import unittest.mock
 from typing import Any
 
 from headrace.export import export, export_value
-from headrace.session.placement import device_names
+from headrace.resources.devices import device_names
 
 export_value("test.mock", unittest.mock)
 

@@ -70,6 +70,22 @@ BROKEN = {
         E.InternalError,
         "Missing 1-th output from node y",
     ),
+    "too few results": (
+        CONST
+        + CALL % "Sq"
+        + SQUARE.replace("output_arg", 'output_arg{name:"w" type:DT_FLOAT} output_arg').replace(
+            'ret{key:"y"', 'ret{key:"w" value:"m:z:0"} ret{key:"y"'
+        ),
+        E.InternalError,
+        r"Function instantiation included invalid output index: 1 not in \[0, 1\)",
+    ),
+    "too few arguments": (
+        CONST
+        + (CALL % "Sq").replace('input:"c"', "").replace('Tin" value{list{type:DT_FLOAT', 'Tin" value{list{')
+        + SQUARE,
+        E.InternalError,
+        r"Function instantiation included invalid input index: 0 not in \[0, 0\)",
+    ),
     "another type": (
         (CONST + CALL % "Sq").replace("DT_FLOAT", "DT_INT32").replace("float_val", "int_val") + SQUARE,
         E.InvalidArgumentError,
@@ -84,6 +100,11 @@ BROKEN = {
         CONST + CALL % "Sq" + SQUARE.replace("m:z:0", "q:z:0"),
         ValueError,
         "Return y -> q:z:0 is not found",
+    ),
+    "result that a node does not have": (
+        CONST + CALL % "Sq" + SQUARE.replace("m:z:0", "m:z:5"),
+        ValueError,
+        "Return y -> m:z:5 is not found",
     ),
     "missing result": (
         CONST + CALL % "Sq" + SQUARE.replace('ret{key:"y" value:"m:z:0"}', ""),
