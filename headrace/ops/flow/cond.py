@@ -214,13 +214,15 @@ def check_branches(bodies, strict=False):
       TypeError: Their sequences are of different types.
     """
     first, second = (body.structured_outputs for body in bodies)
+    if is_enabled():
+        return _check_strictly(bodies)
     # A list of one is as good as its element.
-    if not strict and type(first) is not type(second):
+    if not strict:
         for body in bodies:
             if type(body.structured_outputs) in (list, tuple) and len(body.structured_outputs) == 1:
                 body.structured_outputs, body.returned = body.structured_outputs[0], body.returned[0]
         first, second = (body.structured_outputs for body in bodies)
-    if not flatten(first, composites=True):
+    if not flatten(first, composites=True) and not isinstance(first, dict):
         raise ValueError("true_fn and false_fn must return at least one result.")
     check_same(*(body.returned for body in bodies))  # messages show what was returned
     check_same(first, second)
@@ -229,6 +231,30 @@ def check_branches(bodies, strict=False):
             raise ValueError(
                 f"Outputs of true_fn and false_fn must have the same type: {a.dtype.name}, {b.dtype.name}"
             )
+
+
+def _check_strictly(bodies):
+    """Checks the same of functional branches, where a list of one is a list."""
+    first, second = (body.structured_outputs for body in bodies)
+    if not flatten(first, composites=True):
+        raise ValueError("true_fn and false_fn must return at least one result.")
+    try:
+        check_same(first, second)
+        trouble = next(
+            (
+                f"{a} and {b} have different types"
+                for a, b in zip(bodies[0].outputs, bodies[1].outputs, strict=True)
+                if a.dtype.base_dtype is not b.dtype.base_dtype
+            ),
+            None,
+        )
+    except (ValueError, TypeError) as e:
+        trouble = str(e)
+    if trouble is not None:
+        raise TypeError(
+            "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of "
+            f"return values.\n\ntrue_fn output:  {first}\nfalse_fn output: {second}\n\nError details:\n{trouble}"
+        )
 
 
 def smart_cond(pred, true_fn=None, false_fn=None, name=None):

@@ -28,7 +28,13 @@ def _variables_cached():
 
 
 def _rows(first):
-    """Returns how many rows a tensor has: an int if that is known, else a scalar tensor."""
+    """Returns how many rows a tensor has: an int if that is known, else a scalar tensor.
+
+    Raises:
+      IndexError: It is a scalar.
+    """
+    if first._dims == ():
+        raise IndexError("list index out of range")
     n = first.shape.with_rank_at_least(1)[0].value
     return n or nodes.shape_of(first)[0]
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numbers
+
+import numpy as np
+
 from headrace import dtypes, shapes
 from headrace.graph import Tensor, get_default_graph, name_scope, numbering
 from headrace.graph.functional import is_functional, numbered
@@ -117,6 +121,8 @@ def while_loop(
         raise TypeError("body must be callable.")
     if parallel_iterations < 1:
         raise TypeError("parallel_iterations must be a positive integer.")
+    if not isinstance(parallel_iterations, numbers.Integral) and not is_functional(get_default_graph()):
+        raise ValueError(f"`parallel_iterations` must be a positive integer: {parallel_iterations}")
     if not is_nested(loop_vars):
         loop_vars = [loop_vars]
     start = [convert_to_tensor(v) for v in flatten(loop_vars, composites=True)]
@@ -130,24 +136,32 @@ def while_loop(
             parallel_iterations,
             maximum_iterations,
             back_prop,
+            not return_same_structure,
             scope,
         )
     result = pack_like(returned, flat, composites=True)
     if is_functional(get_default_graph()):
         # A loop made of single nodes has its results in the structure that the body gives them.
         result = pack_like(loop_vars, flatten(result))
-    if not return_same_structure and isinstance(result, (list, tuple)) and len(result) == 1:
-        return result[0]
+    elif maximum_iterations is not None:
+        # The counter is a variable like others there.
+        return result[0] if len(loop_vars) == 1 and not return_same_structure else result
+    if not return_same_structure and len(flatten(result)) == 1 and isinstance(result, (list, tuple)):
+        return flatten(result)[0] if is_functional(get_default_graph()) else result[0]
     return result
 
 
-def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum, back_prop, scope):
-    """Adds the loop; returns its results as a list of tensors, and what the body returned."""
+def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum, back_prop, alone, scope):
+    """Adds the loop; returns its results as a list of tensors, and what the body returned.
+
+    The arguments are those of `while_loop`, but for `alone`: whether a loop variable that is the only one is returned
+    as such, not in a list.
+    """
     graph = get_default_graph()
-    dims = _invariant_shapes(loop_vars, start, invariants)
+    dims = _invariant_shapes(loop_vars, start, invariants, is_functional(graph))
     has_maximum = maximum is not None
     counts = _Counts(graph, start, has_maximum)
-    limit = convert_to_tensor(maximum if has_maximum else -1, dtypes.int32, name="maximum_iterations")
+    limit = _limit(graph, maximum)
     if limit._dims:
         raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")
     if has_maximum:
@@ -193,7 +207,10 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
         result = body(*_as_arguments(variables))
         if any(v is None for v in flatten(result)):
             raise ValueError("None values not supported.")
-        result = _in_structure_of(result, loop_vars)
+        if has_maximum and counts.known is not None:
+            result = _strictly_in_structure_of(result, loop_vars, alone)
+        else:
+            result = _in_structure_of(result, loop_vars)
         returned.append(result)
         leaves = [convert_to_tensor(v) for v in flatten(result, composites=True)]
         counts.left_out(2)  # the counter's next value and its constant
@@ -300,14 +317,48 @@ def _in_structure_of(result, loop_vars):
     Raises:
       ValueError: The structures differ.
     """
-    if not isinstance(result, (list, tuple)) or hasattr(result, "_fields"):
+    if not isinstance(result, (list, tuple)):
         result = [result]
     check_same(list(result), list(loop_vars))
     return result
 
 
-def _invariant_shapes(loop_vars, start, invariants):
-    """Returns for each flat loop variable the shape that it has in all iterations.
+def _strictly_in_structure_of(result, loop_vars, alone):
+    """Returns a body's result as a sequence; it must be of the loop variables' types.
+
+    TensorFlow 1 puts the variables of a loop with a maximum beside its counter, and compares them as one structure.
+
+    Raises:
+      TypeError: Sequences are of different types.
+      ValueError: The structures differ.
+    """
+    if alone and len(loop_vars) == 1:
+        check_same(loop_vars[0], result)
+        return [result]
+    check_same(loop_vars, result)
+    return result
+
+
+def _limit(graph, maximum):
+    """Returns the maximum of iterations as a scalar int32 tensor, -1 for none."""
+    if maximum is None or is_functional(graph):
+        maximum = -1 if maximum is None else maximum
+        return convert_to_tensor(maximum, dtypes.int32, name="maximum_iterations")
+    # A counter counts in any type in TensorFlow 1.
+    limit = convert_to_tensor(maximum, name="maximum_iterations")
+    if limit.dtype.base_dtype is dtypes.string:
+        raise TypeError("Expected string, got 0 of type 'int' instead.")
+    if limit.dtype.base_dtype is dtypes.int32:
+        return limit
+    with numbering.counted_as(graph, 0):
+        if limit.dtype.is_floating:
+            limit = raw.Ceil(limit)
+        most = dtypes.int32.max
+        return raw.Cast(raw.Minimum(raw.Cast(limit, DstT=dtypes.int64), np.int64(most)), DstT=dtypes.int32)
+
+
+def _invariant_shapes(loop_vars, start, invariants, trusted):
+    """Returns for each flat loop variable the shape that it has in all iterations; it is checked unless it is trusted.
 
     Raises:
       TypeError: That of a sparse or ragged tensor is no shape.
@@ -315,8 +366,8 @@ def _invariant_shapes(loop_vars, start, invariants):
     """
     variables = flatten(loop_vars)
     listed = [None] * len(variables) if invariants is None else flatten(invariants)
-    if len(listed) != len(variables):
-        check_same(loop_vars, invariants, check_types=False)
+    if invariants is not None:
+        check_same(loop_vars, invariants, composites=False)
     out, rest = [], iter(start)
     for variable, shape in zip(variables, listed, strict=True):
         if hasattr(variable, "_varying_spec"):
@@ -326,8 +377,8 @@ def _invariant_shapes(loop_vars, start, invariants):
                 next(rest)
             continue
         t = next(rest)
-        dims = t._dims if invariants is None else to_tuple(shape)
-        if not _covers(dims, t._dims):
+        dims = t._dims if shape is None else to_tuple(shape)
+        if not trusted and not _covers(dims, t._dims):
             raise ValueError(
                 f"The shape invariant specified for {t.name} is not compatible with the initial shape of the loop "
                 f"variable. It enters the loop with shape {t.shape}, but the specified shape invariant is "
