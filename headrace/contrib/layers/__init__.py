@@ -1,3 +1,3 @@
-"""The part of tf.contrib.layers that programs use without its layers: regularizers, initializers and flatten."""
+"""What programs use of tf.contrib.layers beside its layers: regularizers, initializers, flatten, recompute_grad."""
 
-from headrace.contrib.layers import flattening, initializers, regularizers
+from headrace.contrib.layers import flattening, initializers, recompute, regularizers

@@ -17,7 +17,8 @@ KEYS = {line.split()[0]: line.split()[1:] for line in FACTS["keys"]}
 
 
 def test_functions_take_what_tensorflows_take():
-    names = [name for name in dir(tf.raw_ops) if not name.startswith("_")]
+    # GatherTree is tf.contrib's there.
+    names = [name for name in dir(tf.raw_ops) if not name.startswith("_") and name != "GatherTree"]
     assert len(names) > 700
     wrong = {name: list(inspect.signature(getattr(tf.raw_ops, name)).parameters) for name in names}
     assert {name: keys for name, keys in wrong.items() if keys != KEYS.get(name)} == {}
