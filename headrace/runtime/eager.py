@@ -22,9 +22,9 @@ class EagerTensor(Tensor):
     __slots__ = ()
 
     def numpy(self) -> Any:
-        """Returns the value: a NumPy array, a NumPy scalar, or bytes for a scalar string."""
+        """Returns the value: a NumPy array of the caller's own, a NumPy scalar, or bytes for a scalar string."""
         value = self._array()
-        return value if value.ndim else value[()]
+        return np.array(value, order="C") if value.ndim else value[()]
 
     def _array(self) -> np.ndarray[Any, Any]:
         value = self.__dict__["_value"]
@@ -56,8 +56,7 @@ class EagerTensor(Tensor):
             yield self[i]  # type: ignore[index]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
-        found = self._array()
-        return found if dtype is None else found.astype(dtype)
+        return np.array(self._array(), dtype, order="C")
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Is what tensors of other graphs have."""

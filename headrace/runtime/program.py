@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -44,6 +44,7 @@ from headrace.runtime.trace import STATIC_ELEMENTS, Trace
 _OPTIONS = {"xla_allow_excess_precision": False}
 
 _LARGE = 4 << 20  # bytes; copying what is smaller takes no time
+_COPIED = 1 << 20  # bytes; copying more than that takes longer than a step that nobody waits for saves
 
 
 class CheckFailed(Exception):
@@ -115,6 +116,7 @@ class Program:
                 fixed[t] = np.asarray(v)
             else:
                 self.dynamic.append(t)
+        self._lent = _lent(self.dynamic, cluster.fed)
         self._large = [i for i, t in enumerate(self.dynamic) if getattr(inputs[t], "nbytes", 0) >= _LARGE]
         self._fixed = fixed
         self.states = [s for s in states if s.value is not None]
@@ -430,6 +432,15 @@ class Program:
         arrays = [inputs[t] for t in self.dynamic]
         for i in self._large:
             arrays[i] = aligned(arrays[i])
+        # XLA reads arrays after the call has come back; their owners may write to them when the step has.
+        is_lent = False
+        for i in self._lent:
+            v = arrays[i]
+            if type(v) is np.ndarray and v is inputs[self.dynamic[i]]:
+                if v.nbytes <= _COPIED:
+                    arrays[i] = v.copy()
+                else:
+                    is_lent = True
         if self.cluster._variants:
             arrays = jax.tree.leaves(arrays)
         start = time.perf_counter()
@@ -462,6 +473,8 @@ class Program:
                 stream.skip(int(next(moved)) if blocks is None else blocks)
             for s, v in zip(self.written, out[:w], strict=True):
                 s.value = v
+        if is_lent:
+            jax.block_until_ready(out)
         cost = self.cost
         if Program.measures:
             jax.block_until_ready(out)
@@ -504,6 +517,25 @@ class Program:
                 v = s.value = jax.device_put(v)
             values.append(v)
         return values
+
+
+def _lent(tensors: list[Tensor], fed: Set[Tensor]) -> list[int]:
+    """Returns the places of tensors whose memory may be the caller's: fed ones, and perhaps views of those."""
+    owned: set[Tensor] = set()
+
+    def is_lent(tensor: Tensor) -> bool:
+        seen, todo = {tensor}, [tensor]
+        while todo:
+            t = todo.pop()
+            if t in fed:
+                return True
+            new = set(t._op._inputs) - seen - owned
+            seen |= new
+            todo += new
+        owned.update(seen)
+        return False
+
+    return [i for i, t in enumerate(tensors) if is_lent(t)]
 
 
 class _Form(NamedTuple):

@@ -63,7 +63,7 @@ class TensorHandle:
         Raises:
           TypeError: It was deleted.
         """
-        return _stored(self._checked_session(), self._handle)
+        return np.array(_stored(self._checked_session(), self._handle))
 
     def delete(self) -> None:
         """Deletes the tensor.

@@ -71,7 +71,8 @@ def eager_py_func_host(input, *, token, Tout, ctx):
             )
     if getattr(held, "keeps_calls", True):
         _calls.keep(token, (args, results))
-    return [t.__dict__["_value"] for t in results]
+    # The function may go on writing to what it returned.
+    return [np.array(v) if type(v) is np.ndarray else v for v in (t.__dict__["_value"] for t in results)]
 
 
 def _results(result, types, is_list):

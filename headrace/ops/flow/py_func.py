@@ -45,7 +45,9 @@ def py_func_host(input, *, token, Tout, ctx):
     token = attr_text(token)
     held = find(token)
     try:
-        result = held.function(*[x[()] if not x.ndim else x for x in map(np.asarray, input)])
+        # The function may write to what it is given.
+        arrays = [np.array(x, order="C") for x in input]
+        result = held.function(*[x if x.ndim else x[()] for x in arrays])
     except Exception as e:
         raise raised(e) from e
     values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]

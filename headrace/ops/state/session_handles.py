@@ -31,7 +31,8 @@ def _store(ctx):
 
 
 def _put(ctx, value):
-    return _store(ctx).put(ctx.op.name, ctx.op.device or _DEVICE, value)
+    # A fed array stays the caller's, who may write to it.
+    return _store(ctx).put(ctx.op.name, ctx.op.device or _DEVICE, np.array(value))
 
 
 def _text(handle):
