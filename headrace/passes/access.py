@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from headrace import dtypes
 from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function
-from headrace.opdef.functions import arguments_of, called_functions
+from headrace.opdef.functions import called_functions
 
 Inputs = tuple[Tensor, ...]
 Late = dict[Operation, Inputs]
@@ -36,7 +36,7 @@ def access_of(op: Operation, inputs: Inputs | None = None) -> Access | None:
     if not any(t._dtype.is_ref or t._dtype is dtypes.resource for t in inputs):
         return None
     if op.kind.rules.get("host") is not None and op.kind.rules["host"].options.get("calls"):
-        return _access_of_call(op)
+        return _access_of_call(op, inputs)
     plan = op.kind.plan
     i = 0
     for arg, n in zip(plan.signature.inputs, plan.sizes(plan.signature.inputs, op.attrs), strict=True):
@@ -53,13 +53,18 @@ def access_of(op: Operation, inputs: Inputs | None = None) -> Access | None:
     return found if found is not None and (found.reads or found.writes) else None
 
 
-def _access_of_call(op: Operation) -> Access | None:
-    """Returns what the functions that a node calls do to its inputs."""
+def _access_of_call(op: Operation, inputs: Inputs) -> Access | None:
+    """Returns what the functions that a node calls do to its inputs; a reference given for a value is read."""
     read: dict[Tensor, None] = {}
     written: dict[Tensor, None] = {}
     for function in called_functions(op):
         reads, writes = effects(function)
-        arguments = arguments_of(op, function)
+        arguments = inputs[len(inputs) - len(function.inputs) :]
+        read.update(
+            (a, None)
+            for a, t in zip(arguments, function.inputs, strict=True)
+            if a._dtype.is_ref and not t._dtype.is_ref
+        )
         read.update(dict.fromkeys(arguments[i] for i in reads))
         written.update(dict.fromkeys(arguments[i] for i in writes))
     found = Access([t for t in read if t not in written], list(written))

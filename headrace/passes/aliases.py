@@ -1,14 +1,16 @@
 """Reads of reference variables that branches and loops write to.
 
 In TensorFlow what is read from a reference variable shares its memory, and Switch and constant Enter nodes hand that
-memory on: in a branch or in a loop a node sees what was written before it, though the read stands outside.
+memory on: in a branch or in a loop a node sees what was written before it, though the read stands outside. So it is
+in bodies of functional branches and loops, which get both the reference and what was read from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from headrace.graph import Operation, Tensor
+from headrace.graph.func_graph import FuncGraph, Function
 from headrace.passes.access import Late, access_of, source
 
 
@@ -36,6 +38,59 @@ def with_aliases(ops: Sequence[Operation], fed: set[Tensor], late: Late) -> Late
             if reference is not None and source(reference) in written:
                 out[op] = (reference, *inputs[1:])
     return out
+
+
+def shared_inputs(function: Function) -> Mapping[Tensor, Tensor]:
+    """Returns the inputs of a body that were read from references which it gets, too: input -> the reference."""
+    found: dict[Tensor, Tensor] | None = function.facts.get("shared")
+    if found is None:
+        captures = [(o, i) for o, i in function.graph.captures if i in set(function.inputs)]
+        references = {_origin(outer): inner for outer, inner in captures if inner._dtype.is_ref}
+        found = function.facts["shared"] = {}
+        for outer, inner in captures if references else ():
+            read = _outermost(outer)
+            if not inner._dtype.is_ref and read._op.type == "Identity" and read._op._inputs[0]._dtype.is_ref:
+                reference = references.get(_origin(read._op._inputs[0]))
+                if reference is not None:
+                    found[inner] = reference
+    return found
+
+
+def sharing(late: Late, ops: Iterable[Operation], shared: Mapping[Tensor, Tensor]) -> Late:
+    """Returns `late` with the references themselves where a body's nodes take what was read from them.
+
+    Args:
+      late: Node -> its inputs, where they are others than the node says.
+      ops: The nodes of the body.
+      shared: What `shared_inputs` says of it.
+    """
+    if not shared:
+        return late
+    out = dict(late)
+    for op in ops:
+        inputs = late.get(op, op._inputs)
+        if not shared.keys().isdisjoint(inputs):
+            out[op] = tuple([shared.get(t, t) for t in inputs])
+    return out
+
+
+def _origin(reference: Tensor) -> Tensor:
+    """Returns the variable that a reference is one of, as it is outside all bodies."""
+    while True:
+        outer = _outermost(source(reference))
+        if outer is reference:
+            return reference
+        reference = outer
+
+
+def _outermost(t: Tensor) -> Tensor:
+    """Returns the tensor that came into a body, and into those around it."""
+    while isinstance(graph := t._op._graph, FuncGraph):
+        outer = next((o for o, i in graph.captures if i is t), None)
+        if outer is None:
+            break
+        t = outer
+    return t
 
 
 def _is_inside(t: Tensor) -> bool:

@@ -239,6 +239,7 @@ def _function(op: Operation, function: Function, inputs: Places, outputs: Places
         values[t] = graph.placeholder(t._dtype, t._dims)
         values[t]._handle_data = t._handle_data
     arguments = [values[function.inputs[i]] for i in inputs]
+    graph._captures = {outer: values[t] for outer, t in function.graph.captures if t in values}
     nodes: dict[Operation, Operation] = {}
     for node in kept:
         cut = cuts.get(node)

@@ -17,6 +17,7 @@ from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function, function_named
 from headrace.opdef.attrs import FuncRef
 from headrace.opdef.functions import CALLEES, called_functions
+from headrace.passes.aliases import shared_inputs, sharing
 
 # How far behind a cluster's inputs a rule may look for a value that is known.
 _DEPTH = 3
@@ -110,7 +111,8 @@ class Describer:
             self._functions[function] = f"recursive{len(self._functions)}"
             names = {t: f"i{i}" for i, t in enumerate(function.inputs)}
             parts = [_tensor(t) for t in function.inputs]
-            self._nodes(function.body, names, parts, {})
+            late = sharing({}, function.body, shared_inputs(function))
+            self._nodes(function.body, names, parts, late)
             parts.append(",".join([_name(names, t) for t in function.outputs]))
             text = "\n".join(parts).encode()
             found = self._functions[function] = hashlib.blake2b(text, digest_size=16).hexdigest()

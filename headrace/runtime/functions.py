@@ -81,7 +81,14 @@ def _plan(step: Step, function: Function) -> Any:
     version = function.graph._structure
     found = state.function_plans.get(function)
     if found is None or found[1] != version:
-        plan = Plan(state, list(function.outputs), list(function.controls), list(function.inputs), step.tier)
+        plan = Plan(
+            state,
+            list(function.outputs),
+            list(function.controls),
+            list(function.inputs),
+            step.tier,
+            function=function,
+        )
         found = state.function_plans[function] = plan, version
     return found[0]
 

@@ -18,8 +18,10 @@ import numpy as np
 from headrace import ending, errors, lazy, native
 from headrace.dtypes import resource, variant
 from headrace.graph import Operation, Tensor
+from headrace.graph.func_graph import Function
 from headrace.lazy import has_jax
 from headrace.passes.access import late_reads
+from headrace.passes.aliases import shared_inputs, sharing
 from headrace.passes.arrays import is_flow, work_on_arrays
 from headrace.passes.cut import pieces, stages, updates_distinct_rows
 from headrace.passes.prune import needed
@@ -121,6 +123,7 @@ class Plan:
       feeds: Tensors whose values a run is given, in order.
       tier: `auto`, `interpret` or `compile`.
       stops: Whether steps have a time in which they must be done: no compiled loop may keep them longer.
+      function: The function whose body it is, None for a step.
     """
 
     watch: Any = None
@@ -136,6 +139,7 @@ class Plan:
         feeds: list[Tensor],
         tier: str = "auto",
         stops: bool = False,
+        function: Function | None = None,
     ):
         self.state = state
         self.stops = stops
@@ -150,6 +154,8 @@ class Plan:
         fed = set(feeds)
         self._fed = fed
         self._late = late_reads(self.ops, fed)
+        if function is not None:
+            self._late = sharing(self._late, self.ops, shared_inputs(function))
         self._waits: dict[Operation, list[Operation]] = {}
         self._stand_ins: dict[Tensor, Tensor] = {}
         in_regions = has_control_flow(self.ops)

@@ -22,6 +22,7 @@ from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function
 from headrace.lazy import jnp, lax
 from headrace.passes.access import Late
+from headrace.passes.aliases import shared_inputs
 from headrace.runtime.trip_count import strip
 
 _MOST_BYTES = 256 << 20  # for the factors of one product
@@ -39,6 +40,8 @@ class Sum:
 
 def find(body: Function, test: Function) -> list[Sum]:
     """Returns the variables of a loop that are sums of products and that it uses for nothing else."""
+    if shared_inputs(body):
+        return []  # a factor may be read from a variable that the loop writes
     uses = Counter(t for op in body.body for t in op._inputs)
     uses.update(body.outputs)
     tested = {t for op in test.body for t in op._inputs}

@@ -17,6 +17,7 @@ from headrace.graph.func_graph import Function, check_arguments, function_named,
 from headrace.lazy import jax, jnp, lax
 from headrace.native import finish
 from headrace.opdef.functions import arguments_of
+from headrace.passes.aliases import shared_inputs, sharing
 from headrace.resources.stacked_list import ArrayFlags, StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime.functions import NeedHost, NeedStatic
@@ -49,7 +50,8 @@ def inline(trace: Any, function: Function, operands: Sequence[Any]) -> list[Any]
     check_arguments(function, len(operands))
     for v in operands:
         finish.forget(v)  # how often the body uses it is not known here
-    outer = trace.env
+    outer, late = trace.env, trace.late
+    trace.late = sharing(late, function.body, shared_inputs(function))
     env = trace.env = dict(zip(function.inputs, read_values(trace, function, operands), strict=True))
     ops: list[Operation] = []
     try:
@@ -69,7 +71,7 @@ def inline(trace: Any, function: Function, operands: Sequence[Any]) -> list[Any]
             out.append(v)
         return out
     finally:
-        trace.env = outer
+        trace.env, trace.late = outer, late
 
 
 class Body:

@@ -17,6 +17,7 @@ from headrace.graph import Operation, Tensor
 from headrace.graph.func_graph import Function, function_named
 from headrace.lazy import jax, jnp, lax
 from headrace.passes.access import effects
+from headrace.passes.aliases import shared_inputs
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
 from headrace.runtime import stopping, summed_products
@@ -186,7 +187,8 @@ def _known(trace: Any, test: Function, moving: list[int], operands: Sequence[Any
         if op not in needed:
             needed[op] = None
             todo.extend(t._op for t in op._inputs)
-    if any(test.inputs[i]._op in needed for i in moving) or not all(
+    changing = [*[test.inputs[i] for i in moving], *shared_inputs(test)]
+    if any(t._op in needed for t in changing) or not all(
         op.kind.rules.get("lower") or op.type in ("Const", "Placeholder") for op in needed
     ):
         return None

@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.graph import Tensor
 from headrace.graph.func_graph import Function
+from headrace.passes.aliases import shared_inputs
 
 # comparison -> (the comparison with its sides exchanged, whether equality goes on)
 _COMPARISONS = {
@@ -49,7 +50,7 @@ def trip_count(
       known: Gives the value that a tensor of the condition has in all iterations, None if that isn't known.
     """
     found = TripCount()
-    fixed = set(unmoved(work))
+    fixed = constant(work)
     for i, (given, after) in enumerate(zip(work.inputs, work.outputs, strict=True)):
         if i not in fixed and type(operands[i]) is np.ndarray and _is_whole(operands[i]):
             step = _step(given, after)
@@ -72,6 +73,12 @@ def trip_count(
 def unmoved(work: Function) -> list[int]:
     """Returns the positions of what a loop's body hands on as it is."""
     return [i for i, (a, b) in enumerate(zip(work.inputs, work.outputs, strict=True)) if strip(b) is a]
+
+
+def constant(work: Function) -> set[int]:
+    """Returns the positions of what is the same in all iterations: a body may write what it hands on as it is."""
+    shared = shared_inputs(work)
+    return {i for i in unmoved(work) if work.inputs[i] not in shared}
 
 
 def _is_whole(array: Any) -> bool:
