@@ -14,6 +14,7 @@ from headrace.autodiff.registry import gradient_function
 from headrace.export import NAMES, export
 from headrace.graph import IndexedSlices, Operation, Tensor, get_default_graph, name_scope
 from headrace.graph.functional import is_functional
+from headrace.graph.leaving import is_left_behind
 from headrace.graphdef.collector import held_back
 from headrace.opdef import constant_node, convert_to_tensor, convert_to_tensor_or_indexed_slices, nodes, raw
 from headrace.shapes import merge
@@ -89,6 +90,7 @@ def gradients_between(
       source: The graph that `ys` and `xs` are of, where new nodes go to another (a loop body's).
       flat: Puts nodes into no scopes, and takes `grad_ys` as they are: what a GradientTape does.
     """
+    outside = source is None
     if source is None:
         source = get_default_graph()
     try:
@@ -104,6 +106,10 @@ def gradients_between(
     with scopes as scope:
         ys = _convert(ys, "y")
         xs = _convert(xs, "x", as_ref=True)
+        found: list[Any] = [None] * len(xs)
+        for i, x in enumerate(xs if outside else ()):
+            if is_left_behind(x, source):
+                xs[i], found[i] = x.graph._way_out.watched(x, source)
         stops = _convert(stops, None)
         if flat:
             grad_ys = [
@@ -117,7 +123,8 @@ def gradients_between(
         pass_ = _BackwardPass(ys, xs, stops, source, scope, colocate, gate, method, flat)
         with held_back():
             pass_.run(ys, grad_ys)
-    return [pass_.result(x, unconnected) for x in xs]
+    results = [pass_.result(x, unconnected) for x in xs]
+    return [g if g is None or out is None else out(g) for g, out in zip(results, found, strict=True)]
 
 
 def _as_list(value: Any) -> list[Any]:

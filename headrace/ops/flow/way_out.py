@@ -6,11 +6,15 @@ taken. Here it becomes a further output of the branch. Outside of functions it c
 if the branch was not taken. In a function (another branch, or one around that is still being built) everything is
 there; using what is not is an error there.
 
+A gradient with respect to a tensor of a branch is that of a further argument of the branch, which stands for what
+might be added to the tensor.
+
 Tensors do not leave a loop so, but what its body does can be waited for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,9 +22,16 @@ import numpy as np
 from headrace.graph import Graph, Operation, Tensor, get_default_graph, numbering
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.hooks import lookup_kind
-from headrace.graph.leaving import brought_out, outwards
-from headrace.opdef import raw
-from headrace.opdef.bodies import branches_node, function_name, give_out, more_variables, outputs_with
+from headrace.graph.leaving import around_branches, brought_out, outwards
+from headrace.opdef import GRADIENTS, convert_to_tensor, raw
+from headrace.opdef.bodies import (
+    add_function,
+    branches_node,
+    function_name,
+    give_out,
+    more_variables,
+    outputs_with,
+)
 from headrace.opdef.functions import called_functions
 
 
@@ -47,6 +58,10 @@ class _Missing:
     def __init__(self, body: FuncGraph):
         self._body = body
 
+    def watched(self, tensor: Tensor, graph: Graph) -> tuple[Tensor, None]:
+        """Returns the tensor: nothing in the other branch depends on it."""
+        return tensor, None
+
     def __call__(self, thing: Any, graph: Graph) -> Any:
         outer = self._body.outer_graph
         around = [each for each in outwards(graph) if each.outer_graph is outer]
@@ -66,6 +81,7 @@ class _WayOut:
         self._body = body
         self._inside: dict[Any, Tensor] = {}
         self._out: dict[Any, Tensor] = {}
+        self._watched: dict[Tensor, tuple[Tensor, Tensor]] = {}
 
     def __call__(self, thing: Any, graph: Graph) -> Any:
         chosen = self._lies_in_it(graph)
@@ -117,6 +133,8 @@ class _WayOut:
 
     def _leaving(self, thing: Any) -> Tensor:
         """Returns the tensor of the branch that leaves it; of a node, one that is made once it has run."""
+        if thing in self._watched:
+            return self._watched[thing][1]
         if isinstance(thing, Tensor) and not thing.dtype.is_ref:
             return thing
         found = self._inside.get(thing)
@@ -144,6 +162,69 @@ class _WayOut:
             node.type = node.kind.name
         return node.outputs[first]
 
+    def watched(self, tensor: Tensor, graph: Graph) -> tuple[Tensor, Callable[[Any], Tensor]]:
+        """Returns a tensor whose gradient is that of one of the branch, and what makes the latter of the former."""
+        if tensor not in self._watched:
+            home = around_branches(self._node.graph)
+            with numbering.counted_as(home, 0), home.as_default(), home.control_dependencies(None):
+                nothing = np.zeros((), tensor.dtype.base_dtype.storage)
+                added = raw.Const(
+                    value=nothing, dtype=tensor.dtype.base_dtype, name=f"{tensor.op.name}/added"
+                )
+                added._dims = None  # what the tensor's shape is may not be known
+            self._watched[tensor] = added, self._pass_through(tensor, self._let_in(added))
+
+        def gradient(found: Any) -> Tensor:
+            where = self._where(graph)
+            pred = brought_out(self._node.inputs[0], where)
+            out = self._checked(tensor, convert_to_tensor(found), pred, where)
+            out._dims = tensor._dims
+            return out
+
+        return self._watched[tensor][0], gradient
+
+    def _let_in(self, tensor: Tensor) -> Tensor:
+        """Gives the If a further input; returns the placeholder for it in the branch."""
+        node = self._node
+        if node.graph._way_out is not None:
+            tensor = node.graph._way_out._let_in(tensor)  # type: ignore[attr-defined]
+        functions = called_functions(node)
+        inner = [f.graph.placeholder(tensor.dtype, tensor._dims, "added") for f in functions]
+        self._call([[*f.inputs, t] for f, t in zip(functions, inner, strict=True)])
+        node.attrs["Tin"] = (*node.attrs["Tin"], tensor.dtype.base_dtype)
+        node._inputs = (*node._inputs, tensor)
+        tensor._consumers.append(node)
+        return inner[self._place]
+
+    def _pass_through(self, tensor: Tensor, added: Tensor) -> Tensor:
+        """Has all uses of a tensor go through a node that its gradient comes out of."""
+        body = self._body
+        with numbering.counted_as(body, 0), body.as_default(), body.name_scope(None):
+            with body.control_dependencies(None), body.gradient_override_map({"IdentityN": _WATCHED}):
+                same: Tensor = raw.IdentityN([tensor, added])[0]
+        same._handle_data = tensor._handle_data
+        for op in [op for op in tensor._consumers if op is not same._op]:
+            for i, t in enumerate(op._inputs):
+                if t is tensor:
+                    op._update_input(i, same)
+        outputs = [same if t is tensor else t for t in called_functions(self._node)[self._place].outputs]
+        self._call(None, outputs)
+        return same
+
+    def _call(self, inputs: Any, outputs: list[Tensor] | None = None) -> None:
+        """Has the If call functions that take other inputs, or whose own branch returns other outputs."""
+        node = self._node
+        graph, functions = node.graph, called_functions(node)
+        for place, (key, f) in enumerate(zip(("then_branch", "else_branch"), functions, strict=True)):
+            given = f.outputs if outputs is None or place != self._place else outputs
+            taken = f.inputs if inputs is None else inputs[place]
+            name = function_name(graph, f.name, "rewritten")
+            node.attrs[key] = add_function(graph, f.graph, given, name, taken)
+
+
+_WATCHED = "HeadraceWatched"
+GRADIENTS[_WATCHED] = lambda op, dy, _: [dy, dy]
+
 
 class _LoopExit:
     """Takes operations of a loop's condition or body to what has run once the loop has and they ran in it."""
@@ -152,6 +233,10 @@ class _LoopExit:
         self._node = node
         self._body = body
         self._out: dict[Operation, Operation] = {}
+
+    def watched(self, tensor: Tensor, graph: Graph) -> tuple[Tensor, None]:
+        """Returns the tensor: it differs from one iteration to the next, and has no gradient outside."""
+        return tensor, None
 
     def __call__(self, thing: Any, graph: Graph) -> Any:
         name = f"{self._body._scope_around}/{thing.op.name if isinstance(thing, Tensor) else thing.name}"

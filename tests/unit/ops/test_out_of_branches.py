@@ -360,3 +360,58 @@ def test_functional_branches_refuse():
     tf.cond(taken(), branch, lambda: tf.constant(1.0))
     with pytest.raises(ValueError, match="is not an element of this graph"):
         tf.control_dependencies(tf.get_collection("u"))
+
+
+def square_of_three_times(x, made):
+    def branch():
+        made.append(x * 3.0)
+        return tf.reduce_sum(made[0] ** 2)
+
+    return branch
+
+
+def test_gradients_of_what_a_branch_made(tier):
+    pred, x, made = taken(), tf.constant([1.0, 2.0]), []
+    y = tf.cond(pred, square_of_three_times(x, made), lambda: tf.reduce_sum(x))
+    (a,) = made
+    (inner,) = tf.gradients(y, a)
+    assert inner.shape == [2]
+    assert tf.gradients(x, a) == [None]
+    with session() as s:
+        np.testing.assert_array_equal(s.run(inner), [6, 12])
+        assert run(s, inner, {pred: False}) == DEAD
+        np.testing.assert_array_equal(s.run(tf.gradients(y, [x, a])), [[18, 36], [6, 12]])
+        np.testing.assert_array_equal(s.run(tf.gradients(y, x)[0], {pred: False}), [1, 1])
+        np.testing.assert_array_equal(s.run(tf.gradients(tf.reduce_sum(inner**2), x)[0]), [72, 144])
+
+
+def test_gradients_of_what_a_branch_returns_and_of_what_uses_it_outside(tier):
+    pred, x, made = taken(), tf.constant([1.0, 2.0]), []
+    y = tf.cond(pred, lambda: made.append(x * 3.0) or made[0], lambda: x)
+    z = made[0] * made[0]
+    found = [tf.gradients(ys, made[0])[0] for ys in (y, z, [y, z])]
+    with session() as s:
+        np.testing.assert_array_equal(s.run(found), [[1, 1], [6, 12], [7, 13]])
+        assert [run(s, g, {pred: False}) for g in found] == [DEAD] * 3
+
+
+def test_gradients_of_what_a_branch_in_a_branch_made(tier):
+    first, second, x, made = taken(), taken(), tf.constant([1.0, 2.0]), []
+    branch = square_of_three_times(x, made)
+    y = tf.cond(first, lambda: tf.cond(second, branch, lambda: 0.0) * 2.0, lambda: 1.0)
+    (gradient,) = tf.gradients(y, made[0])
+    with session() as s:
+        np.testing.assert_array_equal(s.run(gradient), [12, 24])
+        for feed in ({first: False}, {second: False}, {first: False, second: False}):
+            assert run(s, gradient, feed) == DEAD
+
+
+def test_gradients_of_what_a_loop_in_the_branch_uses(tier):
+    pred, x, made = taken(), tf.constant(2.0), []
+
+    def branch():
+        made.append(x * 3.0)
+        return tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s * made[0]), [0, x])[1]
+
+    (gradient,) = tf.gradients(tf.cond(pred, branch, lambda: x), made[0])
+    assert run_both(gradient, pred) == [216, DEAD]
