@@ -6,6 +6,7 @@ wrong the graph is left as it was.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from headrace import proto
@@ -231,7 +232,9 @@ class _Import:
         if stack:
             self._wait_for(stack)
         for op, i, text in self.patches:
-            op._update_input(i, self._tensor(text, text))
+            found = self._tensor(text, text)
+            self._check_types(op.name, [found], [op._inputs[i]._dtype], i)
+            op._update_input(i, found)
         for op, name, classes in self.colocated:
             self._colocate(op, name, classes)
 
@@ -459,7 +462,11 @@ class _Import:
                 f"NodeDef expected inputs '{', '.join(t.wire_name for t in wanted)}' do not match {len(inputs)} inputs "
                 f"specified; Op<name={kind.name}>; NodeDef: {{{{node {name}}}}}"
             )
-        for i, (t, want) in enumerate(zip(inputs, wanted, strict=True)):
+        self._check_types(name, inputs, wanted)
+
+    @staticmethod
+    def _check_types(name: str, inputs: Sequence[Tensor], wanted: Sequence[Any], first: int = 0) -> None:
+        for i, (t, want) in enumerate(zip(inputs, wanted, strict=True), first):
             if t._dtype is not want and t._dtype._base is not want:
                 raise ValueError(
                     f"Input {i} of node {name} was passed {t._dtype.wire_name} from {t.name} incompatible with "

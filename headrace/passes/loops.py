@@ -118,6 +118,8 @@ class Structure:
             around = self._input_frame(op)
             if op.type in ENTERS:
                 key = around, op.attrs["frame_name"]
+                if not key[1]:
+                    raise _invalid(op, f"The Enter node {{{{node {op.name}}}}} must have a frame name.")
                 if key not in frames:
                     frames[key] = Frame(key[1], around)
                 self._home[op] = frames[key]

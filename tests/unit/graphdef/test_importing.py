@@ -97,6 +97,19 @@ def test_loops_close(graph):
     assert list(merge.node_def.input) == ["import/e", "import/n"]
 
 
+@pytest.mark.usefixtures("loop_ops")
+def test_what_goes_round_a_loop_keeps_its_type(graph):
+    from google.protobuf import text_format
+
+    number = 'node {name: "i" op: "Placeholder" attr {key: "dtype" value {type: DT_INT32}}}'
+    back = 'node {name: "n" op: "NextIteration" input: "%s" attr {key: "T" value {type: %s}}}'
+    text = LOOP.replace(back % ("s:1", "DT_BOOL"), number + back % ("i", "DT_INT32"))
+    message = "Input 1 of node import/m was passed int32 from import/n:0 incompatible with expected bool"
+    with pytest.raises(ValueError, match=message):
+        tf.import_graph_def(text_format.Parse(text, tf.GraphDef()))
+    assert names(graph) == []
+
+
 def function_graph():
     d = graph_def(tf, placeholder(tf, "a"))
     d.node.add(name="call", op="Twice", input=["a"])

@@ -157,6 +157,10 @@ def test_a_value_that_only_the_first_iteration_has(session):
         (lambda: raw.Exit(1.0, name="lost"), "node lost.*no Enter"),
         (lambda: raw.NextIteration(1.0, name="lost"), "node lost.*no Enter"),
         (
+            lambda: raw.Enter(1.0, frame_name="", name="lost"),
+            "The Enter node .*node lost.* must have a frame name",
+        ),
+        (
             lambda: raw.AddV2(raw.Enter(1.0, frame_name="f"), 2.0, name="mixed"),
             "node mixed.* has inputs from different frames",
         ),
