@@ -89,8 +89,14 @@ class _WayOut:
         found = self._out.get((thing, where))
         if found is None:
             out = self._output(self._leaving(thing))
+            if where is None and not isinstance(thing, Tensor):
+                # Waiting for the If alone asks for none of its results.
+                with out.graph.as_default(), out.graph.control_dependencies(None):
+                    with numbering.counted_as(out.graph, 0), out.graph.name_scope(None):
+                        out = raw.Identity(out)
             if where is not None:
-                with numbering.counted_as(where, 0):
+                # Into another branch everything comes through a Switch.
+                with numbering.counted_as(where, int(where not in outwards(self._node.graph))):
                     # Of a branch in a branch both are there wherever the branch around is taken.
                     out, pred = brought_out(out, where), brought_out(self._node.inputs[0], where)
                     out = self._checked(thing, out, pred, where)

@@ -415,3 +415,43 @@ def test_gradients_of_what_a_loop_in_the_branch_uses(tier):
 
     (gradient,) = tf.gradients(tf.cond(pred, branch, lambda: x), made[0])
     assert run_both(gradient, pred) == [216, DEAD]
+
+
+def test_a_branch_waits_for_what_another_with_its_predicate_does(tier):
+    pred = taken()
+    x = tf.constant([[1.0, 2.0], [3.0, 5.0]])
+    y = tf.cond(
+        pred,
+        lambda: tf.layers.batch_normalization(x, training=True, name="b"),
+        lambda: tf.layers.batch_normalization(x, training=False, name="b", reuse=True),
+    )
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+
+    def train():
+        with tf.control_dependencies(updates):
+            return tf.group(tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(y**3)))
+
+    step = tf.cond(pred, train, tf.no_op)
+    mean = tf.global_variables()[2]
+    with session() as s:
+        found = []
+        for value in (True, False, True):
+            s.run(step, {pred: value})
+            found.append(s.run(mean))
+    np.testing.assert_allclose(found, [[0.02, 0.035], [0.02, 0.035], [0.0398, 0.06965]], rtol=1e-5)
+
+
+def test_uses_elsewhere_count_for_seeds(tier):
+    tf.set_random_seed(1)
+    pred, x, made = taken(), tf.constant(2.0), []
+
+    def uniform():
+        return tf.random_uniform([])
+
+    y = tf.cond(pred, lambda: made.append(x * 2.0) or made[0] + uniform(), lambda: x)
+    z = tf.cond(pred, lambda: made[0] * uniform(), lambda: x + made[0] * uniform())
+    q = made[0] + uniform()
+    loop = tf.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, s + made[0] * uniform()), [0, 0.0])[1]
+    with session() as s:
+        found = s.run([y, z, q, loop, uniform()])
+    np.testing.assert_allclose(found, [4.7717, 2.7276, 4.9897, 7.065, 0.1418], atol=1e-4)
