@@ -19,6 +19,7 @@ from headrace.passes.functionalize import Functionalizer, functionalized
 from headrace.passes.liveness import Liveness
 from headrace.passes.loops import CONTROL_FLOW, NEXTS, Structure
 from headrace.passes.regions import Region, regions
+from headrace.passes.spread import spread
 from headrace.passes.targets import Resists
 from headrace.passes.trim import is_lowered
 from headrace.runtime.deferring import can_wait, run_beside
@@ -76,11 +77,13 @@ def rewrite(
     Raises:
       InvalidArgumentError: Frames are put together wrongly; the message names the node.
     """
-    late = with_aliases(ops, fed, late)
+    apart = spread(ops, fed, late)
+    ops, late = apart.ops, with_aliases(apart.ops, fed, apart.late)
+    fetches = [apart.stand_ins.get(t, t) for t in fetches]
     structure = Structure(ops, fed, late)
     liveness = Liveness(structure)
     parts = regions(structure, liveness)
-    out = Rewritten([], dict(late))
+    out = Rewritten([], dict(late), stand_ins=dict(apart.stand_ins))
     nodes: dict[Operation, Operation] = {}
     labels = {t: i for i, t in enumerate(fetches) if t not in fed}
     home = {op: part for part in parts for op in (part.nodes() if isinstance(part, Region) else [part])}
@@ -108,6 +111,7 @@ def rewrite(
             _place(op, target.late.get(op, op._inputs), target.waits.get(op, op._control_inputs), out, nodes)
         out.stand_ins.update({t: target.value(t) for t in asked if target.value(t) is not t})
         nodes.update(target.nodes)
+    out.stand_ins.update({old: out.stand_ins.get(t, t) for old, t in apart.stand_ins.items()})
     return out
 
 

@@ -452,6 +452,30 @@ def test_uses_elsewhere_count_for_seeds(tier):
     z = tf.cond(pred, lambda: made[0] * uniform(), lambda: x + made[0] * uniform())
     q = made[0] + uniform()
     loop = tf.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, s + made[0] * uniform()), [0, 0.0])[1]
+    results = [y, z, q, loop, uniform()]
     with session() as s:
-        found = s.run([y, z, q, loop, uniform()])
+        found = s.run(results)
     np.testing.assert_allclose(found, [4.7717, 2.7276, 4.9897, 7.065, 0.1418], atol=1e-4)
+
+
+def test_a_branch_that_is_not_taken_may_take_what_is_not_there(tier):
+    pred, other, x = taken(), taken(), tf.get_variable("x", [], initializer=tf.constant_initializer(3.0))
+    tf.cond(pred, lambda: tf.losses.add_loss(x * x) or x, lambda: x)
+    total = tf.losses.get_total_loss()
+    same = tf.cond(pred, lambda: total * 2.0, lambda: x)
+    nested = tf.cond(other, lambda: tf.cond(pred, lambda: total + same, lambda: -same), lambda: total)
+    step = tf.cond(
+        pred,
+        lambda: tf.group(tf.train.GradientDescentOptimizer(0.1).minimize(total + tf.stop_gradient(same))),
+        tf.no_op,
+    )
+    fetches = [same, tf.gradients(same, x)[0], nested, tf.gradients(nested, x)[0]]
+    with session() as s:
+        assert s.run(fetches) == [18, 12, 27, 18]
+        assert s.run(fetches, {pred: False}) == [3, 1, -3, -1]
+        assert run(s, nested, {pred: False, other: False}) == DEAD
+        assert s.run(nested, {other: False}) == 9
+        s.run(step, {pred: False})
+        assert s.run(x) == 3
+        s.run(step)
+        np.testing.assert_allclose(s.run(x), 2.4)
