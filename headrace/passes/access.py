@@ -173,7 +173,7 @@ def late_reads(ops: list[Operation], fed: set[Tensor]) -> Late:
         if not writes or snapshot in fed:
             continue
         first = min(w._id for w in writes)
-        readers = [r for r in snapshot._consumers if r in inside and r._id > first and r not in writes]
+        readers = [r for r in snapshot._consumers if r in inside and r._id > first]
         if not readers:
             continue
         after = _descendants([w for w in writes if snapshot._op not in _descendants([w], inside)], inside)

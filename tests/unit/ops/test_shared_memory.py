@@ -121,3 +121,20 @@ def test_a_program_on_disk_is_not_used_for_a_loop_over_another_variable(
         session.run(tf.global_variables_initializer())
         session.run(result)
         assert session.run(both) == after_it
+
+
+@pytest.mark.parametrize(
+    ("write", "three"),
+    [
+        (lambda v: tf.assign(v, v), [[3.0, 4.0], [4.0, 5.0], [5.0, 6.0]]),
+        (lambda v: tf.assign_add(v, v), [[6.0, 8.0], [14.0, 18.0], [30.0, 38.0]]),
+        (lambda v: tf.assign_sub(v, v), [[0.0, 0.0]] * 3),
+        (lambda v: tf.scatter_add(v, [0, 1], v), [[6.0, 8.0], [14.0, 18.0], [30.0, 38.0]]),
+    ],
+)
+def test_a_write_sees_an_earlier_one_in_what_it_writes(write, three, tier):
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable([2.0, 3.0])
+        result = after(after(tf.assign_add(v, [1.0, 1.0]), lambda: write(v)), lambda: v * 1.0)
+        session.run(v.initializer)
+        assert [session.run(result).tolist() for _ in range(3)] == three
