@@ -205,6 +205,9 @@ class _WayOut:
     def _pass_through(self, tensor: Tensor, added: Tensor) -> Tensor:
         """Has all uses of a tensor go through a node that its gradient comes out of."""
         body = self._body
+        for f in self._node.graph._functions.values():
+            if getattr(f, "graph", None) is body:
+                f.freeze()  # those that are called no more have no such argument
         with numbering.counted_as(body, 0), body.as_default(), body.name_scope(None):
             with body.control_dependencies(None), body.gradient_override_map({"IdentityN": _WATCHED}):
                 same: Tensor = raw.IdentityN([tensor, added])[0]

@@ -479,3 +479,21 @@ def test_a_branch_that_is_not_taken_may_take_what_is_not_there(tier):
         assert s.run(x) == 3
         s.run(step)
         np.testing.assert_allclose(s.run(x), 2.4)
+
+
+def test_a_graph_with_such_uses_is_saved_and_runs_again(tier):
+    pred, x, made = tf.placeholder_with_default(True, [], name="pred"), tf.constant([1.0, 2.0]), []
+    y = tf.cond(pred, square_of_three_times(x, made), lambda: tf.reduce_sum(x))
+    with session() as s:
+        assert s.run(y) == 45
+    z = tf.cond(pred, lambda: tf.reduce_sum(made[0]), lambda: 0.0)
+    with session() as s:
+        assert s.run([y, z]) == [45, 9]
+    names = [t.name for t in (y, z, tf.gradients(y, made[0])[0])]
+    saved = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(saved)
+        with session() as s:
+            found = s.run(names)
+            assert found[:2] == [45, 9] and found[2].tolist() == [6, 12]
+            assert s.run(names[:2], {"pred:0": False}) == [3, 0]
