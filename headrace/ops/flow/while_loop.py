@@ -13,6 +13,7 @@ from headrace.graph.structure import check_same, flatten, is_nested, pack_like
 from headrace.graph.type_spec import TypeSpec
 from headrace.opdef import GRADIENTS, convert_to_tensor, export, op, raw
 from headrace.opdef.bodies import body_of, function_name, identities, loop_node
+from headrace.ops.flow.condition_again import compute_again
 from headrace.ops.flow.loop_gradient import loop_gradient
 from headrace.ops.flow.way_out import close
 from headrace.tensor_shape import TensorShape, to_tuple
@@ -227,6 +228,8 @@ def _loop(cond, body, loop_vars, start, invariants, parallel_iterations, maximum
         return made
 
     beside = None if counts.known is None else test_body
+    if beside is not None:
+        compute_again(test_body)
     work_body = body_of(names[1], work, work_arguments, known=counts.known, beside=beside)
     work_body.repeats = True
     counts.made()

@@ -497,3 +497,31 @@ def test_a_graph_with_such_uses_is_saved_and_runs_again(tier):
             found = s.run(names)
             assert found[:2] == [45, 9] and found[2].tolist() == [6, 12]
             assert s.run(names[:2], {"pred:0": False}) == [3, 0]
+
+
+def test_a_body_uses_what_the_condition_computed(tier):
+    x, made = tf.get_variable("x", [2], initializer=tf.ones_initializer(), use_resource=True), []
+
+    def condition(i, s):
+        made.append(tf.reduce_sum(s * x))
+        made.append(tf.cond(made[0] > 2.0, lambda: made[0] * 2.0, lambda: -made[0]))
+        return i < 3
+
+    def body(i, s):
+        with tf.control_dependencies(made):
+            return i + 1, tf.cond(i > 0, lambda: s + made[1], lambda: s * made[0])
+
+    result = tf.while_loop(condition, body, (0, tf.ones([2])), maximum_iterations=5)[1]
+    with session() as s:
+        np.testing.assert_array_equal(s.run(result), [50, 50])
+
+
+def test_a_body_does_not_draw_the_conditions_numbers_again():
+    made = []
+
+    def condition(i):
+        made.append(tf.random_uniform([], name="drawn"))
+        return tf.cast(i, tf.float32) + made[0] < 3.0
+
+    with pytest.raises(ValueError, match=r"Cannot use 'drawn.* of a loop's condition"):
+        tf.while_loop(condition, lambda i: i + tf.cast(made[0], tf.int32), [0])
