@@ -1,14 +1,11 @@
 """Modules that are imported on first use, so that `import headrace` stays quick.
 
 `from headrace.lazy import jax, jnp, lax` gives stand-ins that import the real module when an attribute is first
-read. JAX is set up here, once: 64-bit types on (TensorFlow's dtypes are exact). And glibc is told, before there are
-threads, to keep what a step frees for the next one.
+read. JAX is set up here, once: 64-bit types on (TensorFlow's dtypes are exact).
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import gc
 import importlib
 import os
@@ -67,47 +64,6 @@ def _set_up_jax() -> None:
         for function in _waiting:
             function(module)
         _waiting.clear()
-
-
-# Numbers that glibc's malloc.h gives to what can be set.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
-
-
-_keeps_memory = False
-
-
-def keep_memory() -> None:
-    """Has malloc keep freed memory for this process, where the C library is glibc.
-
-    XLA asks for the memory of a step's intermediate results anew in each step. By default glibc gives large blocks
-    back to the kernel, which clears every page again when it is touched next: a fifth of an LSTM's step. With one
-    arena for all threads, what one thread frees another can use; threads that come before this was said have arenas
-    of their own, which later ones share and which have no room for large blocks.
-    """
-    global _keeps_memory
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError, TypeError):
-        return
-    mallopt(_MMAP_THRESHOLD, (1 << 31) - 1)
-    mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
-    mallopt(_ARENA_MAX, 1)
-    _keeps_memory = True
-
-
-if os.environ.get("HEADRACE_KEEP_MEMORY", "1") != "0":
-    keep_memory()
-
-
-def return_memory() -> None:
-    """Has malloc give the kernel what it keeps and nobody uses; for after a program was compiled.
-
-    LLVM leaves as much behind as a small program's steps take, and the interpreted steps before it did, in pieces
-    that none of the new program's arrays fits in.
-    """
-    if _keeps_memory:
-        with contextlib.suppress(OSError, AttributeError, TypeError):
-            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _import_jax() -> Any:

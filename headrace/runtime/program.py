@@ -21,7 +21,8 @@ import numpy as np
 
 from headrace import errors, lazy
 from headrace.graph import Tensor
-from headrace.lazy import has_jax, jax, jnp, return_memory
+from headrace.lazy import has_jax, jax, jnp
+from headrace.native.memory import return_memory
 from headrace.passes.targets import origin
 from headrace.resources.stacked_list import StackedList
 from headrace.resources.variable import VariableState
@@ -445,7 +446,7 @@ class Program:
             arrays = jax.tree.leaves(arrays)
         start = time.perf_counter()
         with state.lock:
-            variables = self._values(self.states)
+            variables = self._values()
             # Two variables may share memory, which can be given away only once.
             if self.donated and len({id(v) for v in variables}) < len(variables):
                 given_away = set(self.donated)
@@ -506,15 +507,20 @@ class Program:
             message, _, name = self.messages[int(np.argmin(oks))]
             raise CheckFailed(f"{message} at {name}")
 
-    @staticmethod
-    def _values(states: list[VariableState]) -> list[Any]:
+    def _values(self) -> list[Any]:
         values = []
-        for s in states:
+        for s in self.states:
             v = s.value
             if type(v) is np.ndarray:
-                # Kept as a JAX array from here on; a variable that is only read is not copied again. Where the two
-                # share memory XLA does not write to it, donated or not.
-                v = s.value = jax.device_put(v)
+                # Kept as a JAX array from here on. One that is only read stays where it is if XLA takes it there; to
+                # such memory XLA does not write, donated or not.
+                if s not in self.donated:
+                    v = s.value = jax.device_put(v)
+                else:
+                    v = s.value = jnp.array(v, copy=True)
+                    if v.nbytes >= _LARGE:
+                        v.block_until_ready()
+                        return_memory()
             values.append(v)
         return values
 
