@@ -21,6 +21,9 @@ def with_aliases(ops: Sequence[Operation], fed: set[Tensor], late: Late) -> Late
       ops: The nodes of a step.
       fed: Tensors that are given.
       late: What `late_reads` says of the nodes.
+
+    Returns:
+      The same with the references at the outermost Switch or Enter; those further in hand on what they get.
     """
     written: set[Tensor] = set()
     for op in ops:
@@ -104,7 +107,7 @@ def _is_inside(t: Tensor) -> bool:
 
 def _reference(t: Tensor, fed: set[Tensor]) -> Tensor | None:
     """Returns the reference that a tensor was read from, None if it was not read from one."""
-    while t not in fed and t._op.type in ("Identity", "Switch", "Enter"):
+    while t not in fed and t._op.type == "Identity":
         t = t._op._inputs[0]
         if t._dtype.is_ref:
             return t

@@ -61,7 +61,7 @@ class FrameProgram:
     ):
         self._structure = structure
         self._inside = set(region.nodes())
-        self.has_aliases = any(hands_memory_on(op, structure.inputs(op)) for op in self._inside if op._inputs)
+        self.has_aliases = any(hands_memory_on(op, structure) for op in self._inside)
         self._awaited = {c for op in self._inside for c in op._control_inputs if c in self._inside}
         self.inputs: list[Tensor] = list(
             dict.fromkeys(
@@ -118,11 +118,10 @@ class _Node:
 
     __slots__ = ("controls", "dereferences", "holds", "inputs", "kernel", "op", "outputs", "place", "reads")
 
-    def __init__(self, op: Operation, inputs: list[int], controls: list[int], tensors: Sequence[Tensor] = ()):
+    def __init__(self, op: Operation, inputs: list[int], controls: list[int], hands_on: bool = False):
         self.op = op
         self.inputs = inputs
         # Nodes that only pass values on read a reference, but for those that hand a variable's memory on.
-        hands_on = bool(tensors) and hands_memory_on(op, tensors)
         self.dereferences = (
             op.type[:3] != "Ref" and not hands_on and op._outputs[:1] != [] and not _is_handle(op._outputs[0])
         )
@@ -210,9 +209,16 @@ class _Node:
             table[self.place] = _DONE
 
 
-def hands_memory_on(op: Operation, inputs: Sequence[Tensor]) -> bool:
+def hands_memory_on(op: Operation, structure: Structure) -> bool:
     """Whether a node that was given what is read from a variable takes the reference in its place, to hand it on."""
-    return op.type in ("Switch", "Enter") and inputs[0]._dtype.is_ref and not op._inputs[0]._dtype.is_ref
+    while op.type == "Switch" or (op.type == "Enter" and op.attrs["is_constant"]):
+        data = structure.inputs(op)[0]
+        if data._dtype.is_ref:
+            return not op._inputs[0]._dtype.is_ref
+        if data in structure.fed:
+            break
+        op = data._op
+    return False
 
 
 def _is_handle(t: Tensor) -> bool:
@@ -348,7 +354,9 @@ class _Scope:
     def node(self, op: Operation, tensors: Sequence[Tensor]) -> _Node:
         inside = self.program._inside
         controls = [self.place(c) for c in op._control_inputs if c in inside]
-        return _KINDS.get(op.type, _Node)(op, [self.slot(t) for t in tensors], controls, tensors)
+        return _KINDS.get(op.type, _Node)(
+            op, [self.slot(t) for t in tensors], controls, hands_memory_on(op, self.program._structure)
+        )
 
     def set_outputs(self, node: _Node) -> None:
         """Says where a node's results go in this scope."""

@@ -8,8 +8,8 @@ import pytest
 import headrace as tf
 
 
-def after(operation, make):
-    with tf.control_dependencies([operation]):
+def after(operations, make):
+    with tf.control_dependencies(operations if isinstance(operations, list) else [operations]):
         return make()
 
 
@@ -53,6 +53,19 @@ def loop_in_a_branch(v):
     return tf.cond(v > 0.0, lambda: after(doubled(v), lambda: v * 1.0), lambda: v)
 
 
+def nested_loops(v):
+    def inner(i, total):
+        total = after(after([i, total], lambda: tf.assign(v, v + 1.0)), lambda: tf.maximum(total, -100.0) + v)
+        return after(total, lambda: tf.identity(i + 1)), total
+
+    def outer(i, total):
+        start = after([i, total], lambda: tf.maximum(total, 0.0))
+        total = tf.while_loop(lambda j, a: j < 2, inner, [0, start], parallel_iterations=1)[1]
+        return after(total, lambda: tf.identity(i + 1)), total
+
+    return tf.while_loop(lambda i, total: i < 2, outer, [0, 0.0], parallel_iterations=1)[1]
+
+
 def mapped(v):
     return tf.map_fn(
         lambda x: after(tf.assign_add(v, x), lambda: v * 1.0),
@@ -80,6 +93,7 @@ RECORDED = {  # program -> result and variable after each of three steps
     branch: [(7.5, 7.0), (7.5, 7.0), (7.5, 7.0)],
     branch_in_a_loop: [(41.0, 27.0), (405.0, 261.0), (3681.0, 2367.0)],
     loop_in_a_branch: [(16.0, 16.0), (256.0, 256.0), (4096.0, 4096.0)],
+    nested_loops: [(14.0, 5.0), (30.0, 9.0), (46.0, 13.0)],
     mapped: [([2.0, 4.0, 7.0], 7.0), ([8.0, 10.0, 13.0], 13.0), ([14.0, 16.0, 19.0], 19.0)],
     case: [(15.0, 14.0), (197.0, 196.0), (1.0, 0.0)],
 }
@@ -95,6 +109,24 @@ def test_bodies_see_what_they_write(program, tier):
         for _ in range(3):
             value = session.run(result)
             found.append((value.tolist(), session.run(v).item()))
+    assert found == RECORDED[program]
+
+
+@pytest.mark.parametrize("program", RECORDED, ids=lambda p: p.__name__)
+def test_frames_inside_frames_hand_memory_on(program, tier):
+    """The same graphs with Switch, Merge, Enter and Exit."""
+    with tf.Graph().as_default() as graph:
+        v = tf.Variable(1.0, name="v")
+        tf.identity(program(v), name="result")
+        tf.global_variables_initializer()
+        written = tf.export(graph, control_flow="v1")
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(written, name="")
+        session.run("init")
+        found = []
+        for _ in range(3):
+            value = session.run("result:0")
+            found.append((value.tolist(), session.run("v:0").item()))
     assert found == RECORDED[program]
 
 
