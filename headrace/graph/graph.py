@@ -76,6 +76,7 @@ class Graph:
         # See graph/numbering.py.
         self._numbered_with: Graph | None = None
         self._open_bodies: list[Any] = []
+        self._bodies: list[Any] = []
         self._known: set[Any] = set()
         self._shift = 0
 
@@ -290,6 +291,7 @@ class Graph:
             op = self._by_name.get(op_name)
             if op is None and index == "0" and op_name in self._aliases:
                 return self._aliases[op_name]
+            op = op or numbering.in_bodies(self, op_name)
             if op is None:
                 raise KeyError(
                     f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does "
@@ -316,6 +318,7 @@ class Graph:
         op = self._by_name.get(name)
         if op is None and name in self._aliases:
             return self._aliases[name]._op
+        op = op or numbering.in_bodies(self, name)
         if op is None:
             raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
         return op

@@ -57,11 +57,23 @@ def body(graph: Any, outer: Any, known: set[Any]) -> Iterator[None]:
     graph._numbered_with, graph._known = root, known
     graph._scope_around = "/".join(part for part in (outer._scope_around, outer.get_name_scope()) if part)
     root._open_bodies.append(graph)
+    root._bodies.append(graph)
     try:
         yield
     finally:
         root._open_bodies.remove(graph)
         root._shift += len(graph._ops)
+
+
+def in_bodies(graph: Any, name: str) -> Any:
+    """Returns the node of a branch or a loop's body that has this name in TensorFlow 1, None if there is none."""
+    for body in graph._bodies:
+        around = f"{body._scope_around}/"
+        if name.startswith(around):
+            found = body._by_name.get(name[len(around) :])
+            if found is not None:
+                return found
+    return None
 
 
 def captured(graph: Any, tensor: Any) -> None:

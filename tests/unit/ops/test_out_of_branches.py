@@ -525,3 +525,25 @@ def test_a_body_does_not_draw_the_conditions_numbers_again():
 
     with pytest.raises(ValueError, match=r"Cannot use 'drawn.* of a loop's condition"):
         tf.while_loop(condition, lambda i: i + tf.cast(made[0], tf.int32), [0])
+
+
+def test_what_branches_and_loops_made_is_found_by_tensorflows_names(tier):
+    graph, pred, x = tf.get_default_graph(), taken(), tf.constant(2.0)
+
+    def branch():
+        inner = tf.cond(pred, lambda: tf.negative(x, name="deep"), lambda: x)
+        return tf.multiply(inner, 3.0, name="m")
+
+    with tf.name_scope("k"):
+        tf.cond(pred, branch, lambda: tf.multiply(x, 5.0, name="m"))
+        tf.while_loop(lambda i: i < 3, lambda i: tf.add(i, 1, name="more"), [0])
+    names = ["k/cond/m", "k/cond/m_1", "k/cond/cond/deep", "k/while/more"]
+    assert [graph.get_operation_by_name(name).type for name in names] == ["Mul", "Mul", "Neg", "Add"]
+    first, second, deep = [graph.get_tensor_by_name(f"{name}:0") + 0.0 for name in names[:3]]
+    with session() as s:
+        assert s.run([first, deep]) == [-6, -2]
+        assert s.run(second, {pred: False}) == 10 and run(s, second, {}) == DEAD
+        with pytest.raises(tf.errors.InaccessibleTensorError, match="not fetchable"):
+            s.run("k/cond/m:0")
+        with pytest.raises(KeyError, match="does not exist"):
+            graph.get_tensor_by_name("k/cond/n:0")
