@@ -544,6 +544,6 @@ def test_what_branches_and_loops_made_is_found_by_tensorflows_names(tier):
         assert s.run([first, deep]) == [-6, -2]
         assert s.run(second, {pred: False}) == 10 and run(s, second, {}) == DEAD
         with pytest.raises(tf.errors.InaccessibleTensorError, match="not fetchable"):
-            s.run("k/cond/m:0")
+            s.run("k/while/more:0")
         with pytest.raises(KeyError, match="does not exist"):
             graph.get_tensor_by_name("k/cond/n:0")
