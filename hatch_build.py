@@ -28,6 +28,7 @@ FLAGS += ["-ffp-contract=off", "-fno-math-errno"]
 # Files of the library for XLA that know nothing of XLA: the interpreter's library has what is in them, too.
 SHARED = (
     "convolution.cc",
+    "depthwise.cc",
     "products.cc",
     "products_avx2.cc",
     "products_avx512.cc",

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-VERSION = 12  # of what the library's functions take; src/version.cc has the same number
+VERSION = 13  # of what the library's functions take; src/version.cc has the same number
 
 _HERE = Path(__file__).parent
 _loaded: list[Any] = []  # the library, or None, once it was looked for

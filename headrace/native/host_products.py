@@ -26,7 +26,12 @@ def _library() -> Any:
     known = _made_for_this_cpu.get(lib)
     if known is None:
         lib.headrace_host_product_code.restype = ctypes.c_char_p
-        lib.headrace_host_product.restype = lib.headrace_host_convolution.restype = c_int64
+        for function in (
+            lib.headrace_host_product,
+            lib.headrace_host_convolution,
+            lib.headrace_host_depthwise,
+        ):
+            function.restype = c_int64
         known = _made_for_this_cpu[lib] = lib.headrace_host_product_code() != b"plain"
     return lib if known else None
 
@@ -100,15 +105,51 @@ def convolution(
     rest = (x[1:-1], 1), (w[:-2], 1), (y[1:-1], 1), (strides, 1), (dilations, 1), (before, 0)
     for values, missing in rest:
         geometry += [*([missing] * (3 - axes)), *values]
+    work = math.prod(y) * math.prod(w[:-1])
+    return _computed(lib.headrace_host_convolution, which, geometry, shape, a, b, work)
+
+
+def depthwise(
+    which: str,
+    shape: Sequence[int],
+    a: np.ndarray[Any, Any],
+    b: np.ndarray[Any, Any],
+    *,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    before: Sequence[int],
+) -> np.ndarray[Any, Any] | None:
+    """Returns a convolution of every channel with one filter of its own, or a gradient; see `convolution`.
+
+    Filters are [height, width, channels, 1].
+    """
+    lib = _library()
+    if lib is None or a.dtype != np.float32 or b.dtype != np.float32 or len(strides) != 2:
+        return None
+    x, w, y = {
+        "": (a.shape, b.shape, shape),
+        "input_gradient": (shape, a.shape, b.shape),
+        "filter_gradient": (a.shape, shape, b.shape),
+    }[which]
+    if w[3] != 1 or not x[3] == w[2] == y[3] or x[0] != y[0]:
+        return None
+    geometry = [x[0], x[3], *x[1:3], *w[:2], *y[1:3], *strides, *dilations, *before]
+    work = math.prod(y) * math.prod(w[:2])
+    return _computed(lib.headrace_host_depthwise, which, geometry, shape, a, b, work)
+
+
+def _computed(
+    function: Any, which: str, geometry: list[int], shape: Sequence[int], a: Any, b: Any, work: int
+) -> np.ndarray[Any, Any] | None:
     out = np.empty(tuple(shape), np.float32)
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
-    failed = lib.headrace_host_convolution(
+    failed = function(
         c_int64(_WHICH[which]),
         address(np.array(geometry, np.int64)),
         address(a),
         address(b),
         address(out),
-        c_int64(_workers(math.prod(y) * math.prod(w[:-1]))),
+        c_int64(_workers(work)),
     )
     return None if failed else out
 

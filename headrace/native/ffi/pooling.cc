@@ -147,4 +147,4 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(headrace_max_pool_gradient, max_pool_gradient,
 
 #pragma GCC visibility pop
 
-HEADRACE_EXPORT int headrace_xla_version() { return 12; }
+HEADRACE_EXPORT int headrace_xla_version() { return 13; }

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <new>
+#include <vector>
 
 #include "export.h"
 #include "ffi/convolution.h"
+#include "ffi/depthwise.h"
 #include "ffi/products.h"
 #include "parallel.h"
 
@@ -58,6 +60,35 @@ HEADRACE_EXPORT int64_t headrace_host_convolution(int64_t which, const int64_t* 
     if (which == 0) of.forward(a, b, out, nullptr, threading);
     if (which == 1) of.input_gradient(a, b, out, threading);
     if (which == 2) of.filter_gradient(a, b, out, threading);
+  });
+}
+
+// The same for a filter of every channel's own. The geometry: images, channels, then along both axes sizes, windows,
+// outputs, steps, dilations and padding before.
+HEADRACE_EXPORT int64_t headrace_host_depthwise(int64_t which, const int64_t* geometry, const float* a, const float* b,
+                                                float* out, int64_t threads) {
+  headrace::Depthwise of{geometry[0], geometry[1], {}, {}, {}, {}, {}, {}};
+  for (int i = 0; i < 2; ++i) {
+    of.size[i] = geometry[2 + i];
+    of.window[i] = geometry[4 + i];
+    of.outputs[i] = geometry[6 + i];
+    of.step[i] = geometry[8 + i];
+    of.dilation[i] = geometry[10 + i];
+    of.before[i] = geometry[12 + i];
+  }
+  if (!of.is_sound()) return 2;
+  return run(threads, [&](const headrace::Threading& threading) {
+    if (which == 2) {
+      const headrace::FilterSums sums(of);
+      std::vector<float> partials(sums.partial_size() + 1);
+      threading.each(sums.pieces(), [&](int64_t piece) { sums.compute(a, b, partials.data(), piece); });
+      sums.add(partials.data(), out);
+    } else {
+      const headrace::Gathering gathering(of, which == 1);
+      const float* source = which == 1 ? b : a;
+      const float* filter = which == 1 ? a : b;
+      threading.each(gathering.pieces(), [&](int64_t piece) { gathering.compute(source, filter, out, piece); });
+    }
   });
 }
 

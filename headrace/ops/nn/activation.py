@@ -61,7 +61,10 @@ def _relu6(xp, x):
     found = None if xp is np else _rectified(x, six=True)
     if found is not None:
         return found
-    return xp.minimum(xp.maximum(x, _like(xp, 0, x)), _like(xp, 6, x))
+    y = xp.maximum(x, _like(xp, 0, x))
+    if xp is np:
+        return np.minimum(y, _like(np, 6, x), out=y) if y.ndim else np.minimum(y, _like(np, 6, x))
+    return xp.minimum(y, _like(xp, 6, x))
 
 
 def _masked(xp, dy, mask):

@@ -56,7 +56,7 @@ def _normalize(xp, x, scale, offset, mean, variance, epsilon, data_format, is_tr
         raise InvalidArgumentError(None, None, f"input must be 4-dimensional{to_text(x.shape)}")
     axes, along = _axes(data_format)
     is_native = _is_native(xp, data_format, x, scale, offset, *(() if is_training else (mean, variance)))
-    wide = x.astype(scale.dtype)
+    wide = x.astype(scale.dtype, copy=False)
     n = x.size // max(1, scale.size)
     if not is_training:
         batch_mean, batch_variance, saved = mean, variance, variance
@@ -78,8 +78,10 @@ def _normalize(xp, x, scale, offset, mean, variance, epsilon, data_format, is_tr
         found = finish.scaled(x, mean, factor, offset)
         if found is not None:
             return found, mean, variance, mean, variance
-    y = (wide - batch_mean.reshape(along)) * factor.reshape(along) + offset.reshape(along)
-    y = y.astype(x.dtype)
+    y = wide - batch_mean.reshape(along)
+    y *= factor.reshape(along)  # NumPy's in place
+    y += offset.reshape(along)
+    y = y.astype(x.dtype, copy=False)
     if is_native:
         y = native.normalized(y, x, batch_mean, saved, scale, offset, epsilon)
     return y, batch_mean, batch_variance, batch_mean, saved
@@ -90,7 +92,7 @@ def _gradient(xp, dy, x, scale, mean, variance, epsilon, data_format, is_trainin
     if is_training and _is_native(xp, data_format, x, scale, mean, variance):
         return native.gradient(dy, x, scale, mean, variance, epsilon)
     axes, along = _axes(data_format)
-    wide, g = x.astype(scale.dtype), dy.astype(scale.dtype)
+    wide, g = x.astype(scale.dtype, copy=False), dy.astype(scale.dtype, copy=False)
     n = x.size // max(1, scale.size)
     inverse = (variance + np.asarray(epsilon, scale.dtype)) ** np.asarray(-0.5, scale.dtype)
     centered = wide - mean.reshape(along)
@@ -104,7 +106,7 @@ def _gradient(xp, dy, x, scale, mean, variance, epsilon, data_format, is_trainin
         dx = factor * (g - (d_offset / count).reshape(along) - centered * bend)
     else:
         dx = factor * g
-    return dx.astype(x.dtype), d_scale, d_offset
+    return dx.astype(x.dtype, copy=False), d_scale, d_offset
 
 
 def _forward(name, operands, results, types, reserves):

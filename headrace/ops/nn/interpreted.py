@@ -66,9 +66,16 @@ def _windows(conv: Any, padded: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return view.reshape(padded.shape[0] * math.prod(conv.outputs), -1)
 
 
-def _native(which: str, conv: Any, shape: Any, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Any:
+def _native(
+    which: str,
+    conv: Any,
+    shape: Any,
+    a: np.ndarray[Any, Any],
+    b: np.ndarray[Any, Any],
+    depthwise: bool = False,
+) -> Any:
     """Returns a convolution or one of its gradients by the native library, None if that can't be had."""
-    return host_products.convolution(
+    return (host_products.depthwise if depthwise else host_products.convolution)(
         which,
         shape,
         a,
@@ -142,6 +149,9 @@ def convolve_depthwise(conv: Any, x: np.ndarray[Any, Any], w: np.ndarray[Any, An
     """Returns the convolution of each channel of `x` with its own filters, [*kernel, channels, multiplier]."""
     if not _suits(conv, x, w):
         return NotImplemented
+    found = _native("", conv, conv.output_shape, x, w, depthwise=True)
+    if found is not None:
+        return found
     padded = _padded(x, conv)
     out = np.zeros((*conv.output_shape[:-1], *w.shape[-2:]), x.dtype)
     for place, cut in _offsets(conv):
@@ -153,6 +163,9 @@ def depthwise_input_gradient(conv: Any, w: np.ndarray[Any, Any], dy: np.ndarray[
     """Returns the gradient of `convolve_depthwise` with respect to its input."""
     if not _suits(conv, w, dy):
         return NotImplemented
+    found = _native("input_gradient", conv, conv.input_shape, w, dy, depthwise=True)
+    if found is not None:
+        return found
     shape = [conv.input_shape[0], *(n + a + b for n, (a, b) in zip(conv.sizes, conv.pads, strict=True))]
     padded = np.zeros((*shape, conv.input_shape[-1]), dy.dtype)
     dy = dy.reshape(*dy.shape[:-1], *w.shape[-2:])
@@ -166,6 +179,9 @@ def depthwise_filter_gradient(conv: Any, x: np.ndarray[Any, Any], dy: np.ndarray
     """Returns the gradient of `convolve_depthwise` with respect to its filters."""
     if not _suits(conv, x, dy):
         return NotImplemented
+    found = _native("filter_gradient", conv, conv.depthwise_shape, x, dy, depthwise=True)
+    if found is not None:
+        return found
     padded = _padded(x, conv)
     out = np.zeros(conv.depthwise_shape, dy.dtype)
     dy = dy.reshape(*dy.shape[:-1], *conv.depthwise_shape[-2:])

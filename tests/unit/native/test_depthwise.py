@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from headrace.lazy import jax
-from headrace.native import products
+from headrace.native import host_products, products
+from headrace.ops.nn import interpreted
 from headrace.ops.nn.depthwise import DepthwiseConvolution
 
 pytestmark = pytest.mark.usefixtures("needs_xla")
@@ -41,6 +42,15 @@ def geometry(shape, window, strides, padding, dilations, multiplier=1, layout="N
     )
 
 
+def interpreted_now(conv, x, w, dy):
+    with np.errstate(all="ignore"):
+        return [
+            interpreted.convolve_depthwise(conv, x, w),
+            interpreted.depthwise_input_gradient(conv, w, dy),
+            interpreted.depthwise_filter_gradient(conv, x, dy),
+        ]
+
+
 def computed(conv, x, w, dy):
     results = jax.jit(
         lambda x, w, dy: (conv.forward(x, w), conv.backprop_input(w, dy), conv.backprop_filter(x, dy))
@@ -67,14 +77,15 @@ def reference(conv, x, w, dy):
     return y, dx[:, top : top + x.shape[1], left : left + x.shape[2]], dw[..., None]
 
 
+@pytest.mark.parametrize("way", [computed, interpreted_now])
 @pytest.mark.parametrize("case", GEOMETRIES.values(), ids=GEOMETRIES)
-def test_convolutions_are_those_of_float64(case):
+def test_convolutions_are_those_of_float64(case, way):
     conv = geometry(*case)
     x, w, dy = normal(*case[0]), normal(*conv.depthwise_shape, seed=2), normal(*conv.output_shape, seed=3)
     assert conv._is_native(x)
     expected = reference(conv, x, w, dy)
     for found, want, terms in zip(
-        computed(conv, x, w, dy), expected, (w[..., 0, 0].size,) * 2 + (dy.size,), strict=True
+        way(conv, x, w, dy), expected, (w[..., 0, 0].size,) * 2 + (dy.size,), strict=True
     ):
         np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6 * terms**0.5)
 
@@ -87,7 +98,27 @@ def test_it_is_what_xla_gives_and_channels_may_come_first(without):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_what_is_not_a_number_goes_where_it_is_seen_and_nowhere_else():
+def test_the_interpreter_has_it_too(without):
+    conv = geometry(*GEOMETRIES["steps of two"])
+    x, w, dy = normal(*conv.input_shape), normal(*conv.depthwise_shape), normal(*conv.output_shape)
+    for which, shape, a, b in (
+        ("", conv.output_shape, x, w),
+        ("input_gradient", conv.input_shape, w, dy),
+        ("filter_gradient", conv.depthwise_shape, x, dy),
+    ):
+        place = dict(strides=conv.strides, dilations=conv.dilations, before=[p for p, _ in conv.pads])
+        assert host_products.depthwise(which, shape, a, b, **place) is not None
+        assert host_products.depthwise(which, shape, a.astype(np.float64), b, **place) is None
+        fewer = a[:, :, :1] if a is w else a[..., :1]
+        assert host_products.depthwise(which, shape, fewer, b, **place) is None
+    for found, expected in zip(
+        interpreted_now(conv, x, w, dy), without(interpreted_now, conv, x, w, dy), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("computed", [computed, interpreted_now])
+def test_what_is_not_a_number_goes_where_it_is_seen_and_nowhere_else(computed):
     conv = geometry(*GEOMETRIES["3x3"])
     x, w, dy = normal(*conv.input_shape), normal(*conv.depthwise_shape), normal(*conv.output_shape)
     x[1, 4, 5, 2] = np.nan
