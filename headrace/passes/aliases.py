@@ -47,7 +47,8 @@ def shared_inputs(function: Function) -> Mapping[Tensor, Tensor]:
     """Returns the inputs of a body that were read from references which it gets, too: input -> the reference."""
     found: dict[Tensor, Tensor] | None = function.facts.get("shared")
     if found is None:
-        captures = [(o, i) for o, i in function.graph.captures if i in set(function.inputs)]
+        given = set(function.inputs)
+        captures = [(outer, inner) for outer, inner in function.graph.captures if inner in given]
         references = {_origin(outer): inner for outer, inner in captures if inner._dtype.is_ref}
         found = function.facts["shared"] = {}
         for outer, inner in captures if references else ():
