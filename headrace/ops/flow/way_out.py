@@ -113,15 +113,17 @@ class _WayOut:
         )
 
     def _where(self, graph: Graph) -> Graph:
-        """Returns the graph that what leaves is checked in: the outermost other branch, if it is used in any."""
+        """Returns the graph that what leaves is checked in: the outermost other branch, unless that is in a loop.
+
+        What comes into a loop is there in all its iterations or in none, whatever takes it inside.
+        """
         home = self._node.graph
         around = list(outwards(home))
         found = None
         for each in outwards(graph):
             if each in around:
                 return each if found is None else found
-            if isinstance(each, FuncGraph) and each.choice is not None:
-                found = each
+            found = each if isinstance(each, FuncGraph) and each.choice is not None else None
         return home
 
     def _checked(self, thing: Any, out: Tensor, pred: Tensor, where: Graph) -> Tensor:
