@@ -34,7 +34,7 @@ class Job:
       seconds: How long it took.
     """
 
-    __slots__ = ("_finished", "_make", "_state", "_worker", "done", "error", "program", "seconds")
+    __slots__ = ("_finished", "_make", "_state", "_taken", "_worker", "done", "error", "program", "seconds")
 
     def __init__(self, program: Any, state: Any, make: Callable[..., None]):
         self.program = program
@@ -44,6 +44,7 @@ class Job:
         self._state = state
         self._make = make
         self._worker = _worker
+        self._taken = threading.Lock()
         self._finished = threading.Event()
 
     @property
@@ -52,7 +53,9 @@ class Job:
         return not self.done and self._worker is not _worker
 
     def work(self) -> None:
-        """Makes the program."""
+        """Makes the program, unless somebody else does."""
+        if not self._taken.acquire(blocking=False):
+            return
         start = time.monotonic()
         try:
             self._stop_if_unwanted()

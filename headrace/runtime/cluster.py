@@ -157,6 +157,16 @@ class Cluster:
             try:
                 if self._variants:
                     self._refuse_host_lists(inputs)
+                if program is None and key in self.jobs:
+                    # What is wanted at once now is on its way.
+                    job = self.jobs[key]
+                    if not job.is_lost:
+                        job.work()
+                        job.wait()
+                    if self.comes(step, inputs, key):
+                        program = self._programs.get(key)
+                    else:
+                        continue
                 if program is None:
                     start = time.monotonic()
                     # Steps of other threads must not write what the trace looks at.

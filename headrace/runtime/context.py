@@ -22,10 +22,21 @@ class Step:
       closing: Says that the session closes, or that the part of the step that this is is not wanted any more.
       deadline: When to give up, by `time.monotonic()`; None for never.
       at_end: What to do when the step has ended, well or not.
+      awaits_program: Whether it is interpreted while a program for it is made.
       defers: The nodes that need not wait where they stand, since the plan has others to run meanwhile.
     """
 
-    __slots__ = ("at_end", "cancelled", "closing", "deadline", "defers", "feeds", "state", "tier")
+    __slots__ = (
+        "at_end",
+        "awaits_program",
+        "cancelled",
+        "closing",
+        "deadline",
+        "defers",
+        "feeds",
+        "state",
+        "tier",
+    )
 
     def __init__(self, state: SessionState):
         self.state = state
@@ -35,13 +46,14 @@ class Step:
         self.deadline: float | None = None
         self.defers: frozenset[Operation] = frozenset()
         self.at_end: list[Any] = []
+        self.awaits_program = False
         self.feeds: list[Any] = []
 
     def beside(self, closing: Closing) -> Step:
         """Returns a part of the step that runs in another thread, until `closing` is set."""
         part = Step(self.state)
         part.tier, part.deadline, part.feeds, part.at_end = self.tier, self.deadline, self.feeds, self.at_end
-        part.closing = closing
+        part.awaits_program, part.closing = self.awaits_program, closing
         return part
 
 

@@ -60,6 +60,7 @@ _FIRST_S, _NODE_S = 0.1, 0.01  # what a program takes to be made, and what each 
 # The body of a loop is compiled on its own once it has been interpreted for so long: most bodies never are, because
 # the whole loop is compiled in the next step.
 _WORTH_COMPILING_S = 0.5
+_WORTH_MORE_S = 5.0  # and for so long if a program with the whole loop is being made beside it
 # So often rules for XLA may refuse what the interpreter takes (a variable without a value, say, that a branch not taken
 # reads) until nobody tries to compile it any more.
 _MOST_REFUSALS = 3
@@ -323,7 +324,7 @@ class Plan:
         return self._call(step, arguments)
 
     def _call(self, step: Step, arguments: list[Any]) -> list[Any]:
-        how = self._how(step, arguments, _WORTH_COMPILING_S)
+        how = self._how(step, arguments, _WORTH_MORE_S if step.awaits_program else _WORTH_COMPILING_S)
         if how and how != _LOOK_UP:
             values = self._run_stages(step, arguments, _AT_ONCE)
         else:
@@ -685,7 +686,9 @@ class Plan:
                     self._varying = Varying(self._late)
                 return False
             if how == _IN_BACKGROUND:
-                return stage.comes(step, inputs, key)
+                is_there = stage.comes(step, inputs, key)
+                step.awaits_program = not is_there
+                return is_there
         return True
 
     def _instructions_of(self, stage: Cluster) -> list[_Instruction]:

@@ -67,6 +67,48 @@ def test_steps_go_on_while_a_program_is_made(gate):
         assert next(iter(stage._programs.values())).cost.runs == 1
 
 
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_what_is_being_made_is_not_made_twice(has_begun, gate, monkeypatch):
+    """A plan that can't go on without the program waits for it, or makes it if nobody has begun."""
+    made = []
+    build = Program._build
+    monkeypatch.setattr(Program, "_build", lambda self, *args: (made.append(self), build(self, *args)))
+    first, x = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [2])
+    y = x * 2 + 1
+    with tf.Session() as session:
+        if not has_begun:  # the thread is busy with another one
+            for _ in range(2):
+                session.run(first * 5 + 1, {first: [1, 2, 3]})
+        for _ in range(2):
+            session.run(y, {x: [1, 2]})
+        plan = next(p for p in session._plans.values() if p.feeds == [x])
+        (stage,) = (s for s in plan._stages if isinstance(s, cluster.Cluster))
+        assert len(stage.jobs) == 1
+        monkeypatch.setattr(plan, "_where", lambda: "at once")
+        if has_begun:
+            threading.Timer(0.5, gate.set).start()
+        np.testing.assert_array_equal(session.run(y, {x: [3, 0]}), [7, 1])
+        assert sum(program.cluster is stage for program in made) == 1
+        assert not stage.jobs and len(stage._programs) == 1
+
+
+def test_bodies_are_not_compiled_beside_the_steps_program(gate, monkeypatch):
+    n = tf.placeholder(tf.int32, [])
+    total = tf.while_loop(
+        lambda i, _: i < n, lambda i, v: (i + 1, tf.sin(v) * 2.0 + 1.0), [0, tf.zeros([50])]
+    )[1]
+    made = []
+    build = Program._build
+    monkeypatch.setattr(Program, "_build", lambda self, *args: (made.append(self), build(self, *args)))
+    with tf.Session() as session:
+        session.run(total, {n: 20})
+        monkeypatch.setattr("headrace.runtime.plan._WORTH_COMPILING_S", 0.0)
+        for _ in range(4):
+            session.run(total, {n: 20})
+        assert not jobs_of(session)._programs and len(jobs_of(session).jobs) == 1
+        assert all(program.cluster is jobs_of(session) for program in made)
+
+
 @pytest.mark.parametrize("lands", [2, 4, 7])
 def test_when_it_lands_changes_nothing(lands, gate, monkeypatch):
     """Variables and random streams go on from where the interpreter left them."""
