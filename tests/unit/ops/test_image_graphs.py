@@ -24,7 +24,7 @@ def test_every_call_was_recorded():
 
 
 @pytest.mark.parametrize("call", image_calls.CALLS)
-def test_nodes(call):
+def test_nodes(call, functional_control_flow):
     expected = FACTS[call]
     graph, message = image_calls.build(tf, np, call)
     if isinstance(expected, str):
