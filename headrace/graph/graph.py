@@ -274,13 +274,18 @@ class Graph:
         if isinstance(obj, str):
             return self._element_by_name(obj, allow_tensor, allow_operation)
         if (allow_tensor and isinstance(obj, Tensor)) or (allow_operation and isinstance(obj, Operation)):
-            if obj.graph is not self:
+            home = obj.graph
+            if home is not self and (home._numbered_with or home) is not self._numbered_with:
                 what = "Tensor" if isinstance(obj, Tensor) else "Operation"
                 raise ValueError(f"{what} {obj!s} is not an element of this graph.")
             return obj
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
 
     def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+        if self._numbered_with is not None:
+            # TensorFlow 1 makes branches and loops in the graph itself: its names are known there.
+            with contextlib.suppress(KeyError):
+                return self._numbered_with._element_by_name(name, allow_tensor, allow_operation)
         if ":" in name and allow_tensor:
             op_name, _, index = name.rpartition(":")
             if not op_name or ":" in op_name or not index.isdigit():
